@@ -45,6 +45,11 @@ package enum ClusterLimits {
     /// A put takes 1 to 3 ms: this is the work of a second, and some megabytes.
     package static let putsInFlight = 8192
 
+    /// The most puts for one app of a connected device that wait for their turn; past it the newer take the place of the oldest.
+    ///
+    /// They are put one after another, at 1 to 3 ms each. As many as a device may have in flight.
+    package static let putsInTurn = 128
+
     /// The most slots of one read: JetStream answers at most 1,024 subjects.
     package static let slotsPerRead = 1000
 
@@ -71,6 +76,13 @@ package enum ClusterLimits {
 
     /// The age of what a follower has applied, past which it is not fresh any more: more than two ticks.
     package static let followerFreshness = Duration.seconds(5)
+
+    /// The time without a message, although there is one, after which a follower begins anew: longer than the election of a
+    /// leader, 4 to 9 s.
+    package static let followerSilence = Duration.seconds(10)
+
+    /// The time without a message, although there is one, after which the start of a follower fails: it has begun anew twice.
+    package static let followerStart = Duration.seconds(30)
 
     /// The age past which a follower may have missed a tombstone: ``removedRecordTimeToLive``, less five minutes.
     package static let longestLag = Duration.seconds(3300)
@@ -119,6 +131,14 @@ package enum ClusterLimits {
 
     /// The time in which another node must take a notification that is never stored.
     package static let passOnTime = Duration.seconds(2)
+
+    /// The time in which other nodes must answer a query of the journal, or the question for their state.
+    ///
+    /// They look at their own disks: some milliseconds, or about a hundred for a busy device.
+    package static let answerTime = Duration.seconds(2)
+
+    /// The claims of an evicted node that are released at once: some hundred kilobytes on their way.
+    package static let releasesInFlight = 512
 
     /// The age of this node's view of a partition past which its claims count as not known.
     package static let staleClaims = Duration.seconds(5)

@@ -127,6 +127,9 @@ package final class Courier: Sendable {
     /// The number of connections, those in their handshake included.
     package var connectionCount: Int { listener.connectionCount }
 
+    /// The devices of a cluster's node that wait for their turn to arrive.
+    package var waitingArrivals: Int { state.requests.waitingArrivals }
+
     /// Replaces the context of the handshakes from now on.
     package func replaceContext(_ context: NIOSSLContext) {
         listener.replaceContext(context)

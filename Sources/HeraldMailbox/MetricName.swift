@@ -27,6 +27,7 @@ package enum MetricName {
     package static let deviceConnections = "herald_device_connections_total"
     package static let deviceRefusals = "herald_device_refusals_total"
     package static let deviceQueuesFull = "herald_device_queues_full_total"
+    package static let deviceArrivalsRefused = "herald_device_arrivals_refused_total"
     package static let deviceTokensMissing = "herald_device_tokens_missing_total"
     package static let revocationListCurrent = "herald_revocation_list_current"
     package static let revocationListExpiry = "herald_revocation_list_expiry_timestamp_seconds"

@@ -97,10 +97,11 @@ package final class PostOffice: Sendable {
             return .refused(.serviceUnavailable, since: nil)
         }
         let isMemoryShort = memory.isHigh
-        let (decision, wakesTick) = at(envelope.notification.slot.device) { shard in
+        let device = envelope.notification.slot.device
+        let (decision, wakesTick) = at(device) { shard in
             let wasWaiting = shard.isAwaitingAcknowledgements
             shard.holdRules.isMemoryShort = isMemoryShort
-            let decision = shard.post(envelope)
+            let decision = shard.post(envelope, isHeldElsewhere: directory.isHeldElsewhere(device))
             return (decision, !wasWaiting && shard.isAwaitingAcknowledgements)
         }
         if wakesTick { graceContinuation.yield() }

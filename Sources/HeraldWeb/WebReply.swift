@@ -16,6 +16,17 @@ package enum WebReply {
         json(bytes: try encode(value), status: status)
     }
 
+    /// - Parameters:
+    ///   - value: The value to encode.
+    ///   - fields: Further fields of the header.
+    package static func json(_ value: some Encodable, fields: [String: String]) throws -> Response {
+        var response = try json(value)
+        for (name, value) in fields {
+            if let name = HTTPField.Name(name) { response.headers[name] = value }
+        }
+        return response
+    }
+
     package static func json(bytes: [UInt8], status: HTTPResponse.Status = .ok) -> Response {
         self.bytes(bytes, type: "application/json", status: status)
     }

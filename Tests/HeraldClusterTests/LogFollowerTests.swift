@@ -47,11 +47,45 @@ import Testing
         log.holdBack(true)
         let first = claim(1)
         follower.start { _ in heard.note("started") }
-        #expect(heard.lines.isEmpty)
-        time.pass(.seconds(60))
+        time.pass(.seconds(25))
         #expect(heard.lines.isEmpty)
         log.holdBack(false)
         #expect(heard.lines == ["\(first)", "started"])
+    }
+
+    @Test func `a start to which nothing comes fails, and names the stream`() {
+        log.holdBack(true)
+        _ = claim(1)
+        follower.start { heard.note("\($0)") }
+        time.pass(.seconds(29))
+        #expect(heard.lines.isEmpty)
+        time.pass(.seconds(3))
+        #expect(
+            heard.lines.count == 1 && heard.lines.allSatisfy { $0.contains("silent") && $0.contains("HERALD_BOX_0") }
+        )
+    }
+
+    @Test func `a following that brings nothing is begun anew, at its place`() {
+        let first = claim(1)
+        follower.start { _ in heard.note("started") }
+        log.dropFollowers()
+        let second = claim(2)
+        time.pass(.seconds(9))
+        #expect(heard.lines == ["\(first)", "started"])
+        time.pass(.seconds(6))
+        #expect(heard.lines == ["\(first)", "started", "\(second)"])
+        #expect(follower.lag < ClusterLimits.followerFreshness)
+    }
+
+    @Test func `the cancellation of its task ends a start, and another one succeeds`() async throws {
+        log.holdBack(true)
+        let first = claim(1)
+        let starting = Task { [follower] in try await follower.start() }
+        starting.cancel()
+        await #expect(throws: LogFailure.unavailable) { try await starting.value }
+        log.holdBack(false)
+        try await follower.start()
+        #expect(heard.lines == ["\(first)"])
     }
 
     @Test func `a start without servers fails, and succeeds later`() {

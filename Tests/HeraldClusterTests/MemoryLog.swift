@@ -50,6 +50,9 @@ final class MemoryLog: ReplicatedLog {
         if !holdsBack { for follower in followers { follower.report() } }
     }
 
+    /// The present followers hear nothing more.
+    func dropFollowers() { state.withLock { $0.followers = [] } }
+
     /// The number of appended messages, without barriers.
     var appends: Int { state.withLock { $0.appends } }
 

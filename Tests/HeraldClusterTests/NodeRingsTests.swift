@@ -165,6 +165,14 @@ import Testing
         #expect(b.heard.stored == [sequence] && b.heard.catchUps == 1)
     }
 
+    @Test func `a ring that waited for its registration is no news to a connection that came meanwhile`() throws {
+        _ = try #require(claim(at: b)).get()
+        b.heard.setBehind { [directory = b.directory, device] in directory.claim(device) { _ in } }
+        _ = store(at: a)
+        time.pass(.seconds(1))
+        #expect(b.heard.stored.isEmpty && b.heard.catchUps == 1 && a.heard.ringEnds == [true])
+    }
+
     @Test func `a node that is gone is not rung`() throws {
         _ = try #require(claim(at: b)).get()
         live.remove(b.own.node)
@@ -272,6 +280,7 @@ private final class HeardNotes: ConnectionHolder {
         var ringEnds: [Bool] = []
         var catchUps = 0
         var isBehind = false
+        var meanwhile: (@Sendable () -> Void)?
     }
 
     private let notes = Mutex(Notes())
@@ -282,14 +291,21 @@ private final class HeardNotes: ConnectionHolder {
     var ringEnds: [Bool] { notes.withLock { $0.ringEnds } }
     var catchUps: Int { notes.withLock { $0.catchUps } }
 
-    /// The next registration is not known here.
-    func setBehind() { notes.withLock { $0.isBehind = true } }
+    /// The next registration is not known here; `meanwhile` happens while the node catches up.
+    func setBehind(_ meanwhile: (@Sendable () -> Void)? = nil) {
+        notes.withLock { notes in
+            notes.isBehind = true
+            notes.meanwhile = meanwhile
+        }
+    }
 
     func catchUp() {
-        notes.withLock { notes in
+        let meanwhile = notes.withLock { notes in
             notes.catchUps += 1
             notes.isBehind = false
+            return notes.meanwhile.take()
         }
+        meanwhile?()
     }
 
     func ringEnded(_ isAnswered: Bool) { notes.withLock { $0.ringEnds.append(isAnswered) } }

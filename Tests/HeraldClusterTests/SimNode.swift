@@ -24,6 +24,8 @@ enum Mutation: String, CaseIterable {
     case ringOnce
     /// The subject of a slot has no generation.
     case noGeneration
+    /// A newer notification takes the place of one for a connected device.
+    case overtakesForConnected
 }
 
 /// The world of a simulated cluster, as far as its nodes see it.
@@ -44,6 +46,8 @@ final class SimWorld: @unchecked Sendable {
     var attached: [(node: SimNode, device: DeviceNumber, fence: UInt64)] = []
     /// The sequences whose rings were given up.
     var givenUp: Set<UInt64> = []
+    /// The notifications that were to be stored for a connected device, by number.
+    var kept: Set<UInt64> = []
     /// The processes that have begun so far.
     private(set) var incarnations: UInt64 = 0
     /// The sequences whose holder has answered, or which nobody held.

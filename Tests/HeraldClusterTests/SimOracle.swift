@@ -48,8 +48,10 @@ struct SimOracle {
             // A clock may be a second ahead.
             let mayHaveExpired = storedUntil <= cluster.world.wallTime + .seconds(1)
             guard let index = records.firstIndex(where: { $0.post == number }) else {
-                // Another one took its place before either was sent.
-                let newer = records.contains { record in record.post.map { mayFollow(posts[$0], post) } ?? false }
+                // Another one took its place before either was sent, unless a connected device waited for it.
+                let isKept = cluster.world.kept.contains(UInt64(number))
+                let newer =
+                    !isKept && records.contains { record in record.post.map { mayFollow(posts[$0], post) } ?? false }
                 if !newer { found.append("\(number) was accepted and is nowhere") }
                 continue
             }

@@ -261,7 +261,10 @@ final class SimStore: MailboxStore, JournalStore, FeedbackStore {
     func report(to reporter: any MailboxStoreReporter) {}
 
     func put(_ envelope: Envelope, reason: StoreReason, tag: PutTag?, isNew: Bool) {
-        mailbox?.put(envelope, reason: reason, tag: tag, isNew: isNew)
+        let world = node?.world
+        if reason == .beforeDelivery { world?.kept.insert(envelope.notification.id.low) }
+        let overtakes = world?.mutation == .overtakesForConnected
+        mailbox?.put(envelope, reason: overtakes ? .deviceOffline : reason, tag: tag, isNew: isNew)
     }
 
     func remove(_ slot: RegisteredSlot, sequence: UInt64, event: JournalEvent?) {

@@ -10,7 +10,11 @@ import Testing
     private let start = NIODeadline.uptimeNanoseconds(1_000_000_000)
     private var writes = SlotWrites()
 
-    private func write(_ number: UInt64, deadline seconds: Int64 = 5) -> SlotWrites.Write {
+    private func write(
+        _ number: UInt64,
+        deadline seconds: Int64 = 5,
+        _ reason: StoreReason = .deviceOffline
+    ) -> SlotWrites.Write {
         let notification = Notification(
             id: NotificationID(high: 1, low: number),
             uniqueID: NotificationID(high: 2, low: number),
@@ -24,7 +28,7 @@ import Testing
         )
         return SlotWrites.Write(
             envelope: Envelope(notification),
-            reason: .deviceOffline,
+            reason: reason,
             tag: nil,
             deadline: start + .seconds(seconds)
         )
@@ -56,20 +60,44 @@ import Testing
         #expect(writes.isIdle)
     }
 
+    @Test mutating func `of puts for a connected device each is made, one after another`() {
+        _ = writes.put(write(1))
+        for number in 2...3 { _ = writes.put(write(UInt64(number))) }
+        for number in 4...5 { _ = writes.put(write(UInt64(number), .beforeDelivery)) }
+        _ = writes.put(write(6))
+        #expect(words(writes.appended(.stored(7), at: start)) == ["stored [1] at 7", "append [2, 3, 4]"])
+        #expect(words(writes.appended(.stored(8), at: start)) == ["stored [2, 3, 4] at 8", "append [5]"])
+        #expect(words(writes.appended(.notSent, at: start)) == ["pause"])
+        #expect(words(writes.pauseOver(at: start)) == ["append [5]"])
+        #expect(words(writes.appended(.unknown, at: start)) == ["settle [5]"])
+        #expect(words(writes.settled(uniqueID(5), at: nil, now: start)) == ["unknown [5]", "append [6]"])
+        #expect(words(writes.appended(.stored(9), at: start)) == ["stored [6] at 9"])
+        #expect(writes.isIdle)
+    }
+
+    @Test mutating func `of too many puts for a connected device the oldest give way`() {
+        let count = UInt64(ClusterLimits.putsInTurn)
+        for number in 0...count + 2 { _ = writes.put(write(number, .beforeDelivery)) }
+        let orders = words(writes.appended(.stored(7), at: start))
+        #expect(orders == ["stored [0] at 7", "append [1, 2, 3]"])
+        #expect(words(writes.appended(.stored(8), at: start)) == ["stored [1, 2, 3] at 8", "append [4]"])
+    }
+
     @Test mutating func `a put that was not made gives way to the newest behind it, which keeps all that it overtook`()
     {
         _ = writes.put(write(1))
         for number in 2...4 { _ = writes.put(write(UInt64(number))) }
-        #expect(words(writes.appended(.notSent, at: start)) == ["append [1, 2, 3, 4]"])
+        #expect(words(writes.appended(.notSent, at: start)) == ["pause"])
+        #expect(words(writes.pauseOver(at: start)) == ["append [1, 2, 3, 4]"])
     }
 
     @Test mutating func `a put that was not made is repeated until its deadline, and fails then`() {
         _ = writes.put(write(1))
         let refusal = AppendOutcome.refused(LogRefusal(code: 10077, text: "no space"))
         #expect(words(writes.appended(refusal, at: start)) == ["pause"])
-        #expect(words(writes.pauseOver()) == ["append [1]"])
+        #expect(words(writes.pauseOver(at: start)) == ["append [1]"])
         #expect(words(writes.appended(.notSent, at: start + .seconds(5))) == ["failed [1]"])
-        #expect(writes.isIdle && writes.pauseOver().isEmpty)
+        #expect(writes.isIdle && writes.pauseOver(at: start).isEmpty)
     }
 
     @Test mutating func `a put with a lost answer is never sent again, and those behind it wait until it is settled`() {
@@ -99,14 +127,15 @@ import Testing
         _ = writes.put(write(1))
         _ = writes.appended(.notSent, at: start)
         #expect(writes.put(write(2)).isEmpty && writes.put(write(3)).isEmpty)
-        #expect(words(writes.pauseOver()) == ["append [1, 2, 3]"])
+        #expect(words(writes.pauseOver(at: start)) == ["append [1, 2, 3]"])
         #expect(words(writes.appended(.stored(7), at: start)) == ["stored [1, 2, 3] at 7"])
     }
 
     @Test mutating func `one that was overtaken fails at its own deadline`() {
         _ = writes.put(write(1, deadline: 1))
         _ = writes.put(write(2))
-        #expect(words(writes.appended(.notSent, at: start)) == ["append [1, 2]"])
+        #expect(words(writes.appended(.notSent, at: start)) == ["pause"])
+        #expect(words(writes.pauseOver(at: start)) == ["append [1, 2]"])
         #expect(words(writes.appended(.notSent, at: start + .seconds(2))) == ["failed [1]", "pause"])
     }
 }

@@ -11,14 +11,14 @@ import Testing
 
     private func manifest(
         files: [BackupManifest.File] = files,
-        isClusterNode: Bool = false
+        cluster: BackupManifest.ClusterPart? = nil
     ) throws -> BackupManifest {
         try BackupManifest(
             herald: "0.9.0",
             created: "2026-11-23T00:00:00Z",
             waiting: 7,
             devices: 2,
-            isClusterNode: isClusterNode,
+            cluster: cluster,
             files: files
         )
     }
@@ -44,12 +44,14 @@ import Testing
         #expect(throws: CommandError(.folder, "")) { try BackupManifest(reading: bytes + [10], at: "m") }
     }
 
-    @Test func `a node's backup says so, and an older Herald refuses it as newer`() throws {
-        let node = try manifest(isClusterNode: true)
-        let read = try BackupManifest(reading: Array(try node.bytes()), at: "m")
-        #expect(read == node && read.isClusterNode && read.format == 2)
+    @Test func `a cluster's backup says so, and an older Herald refuses it as newer`() throws {
+        for part in [BackupManifest.ClusterPart.node, .whole] {
+            let node = try manifest(cluster: part)
+            let read = try BackupManifest(reading: Array(try node.bytes()), at: "m")
+            #expect(read == node && read.cluster == part && read.format == 2)
+        }
         let service = try manifest()
-        #expect(!service.isClusterNode && service.format == 1)
+        #expect(service.cluster == nil && service.format == 1)
         #expect(!String(decoding: try service.bytes(), as: UTF8.self).contains("cluster"))
     }
 

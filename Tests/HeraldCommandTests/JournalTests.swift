@@ -60,3 +60,22 @@ import Testing
         #expect(try await JournalReader.entries(question, limit: 10, in: folder, under: lock).isEmpty)
     }
 }
+
+/// The journal of a cluster.
+@Suite struct ClusterJournalTests {
+    @Test(arguments: [
+        JournalQuestion.notification(NotificationID(high: 1, low: 2)), DeviceID("kitchen").map { .device($0) },
+        Topic("com.example.chat").map { .topic($0) },
+    ])
+    func `a query reaches another node as it is`(question: JournalQuestion?) throws {
+        let question = try #require(question)
+        let bytes = try JSONEncoder().encode(JournalInquiry(question, limit: 7))
+        let inquiry = try JSONDecoder().decode(JournalInquiry.self, from: bytes)
+        #expect(inquiry.question == question && inquiry.limit == 7)
+    }
+
+    @Test(arguments: [#"{"limit":7}"#, #"{"topic":"a..b","limit":7}"#, #"{"device":"a","limit":10001}"#])
+    func `a query that makes no sense is not answered`(text: String) throws {
+        #expect(try JSONDecoder().decode(JournalInquiry.self, from: Data(text.utf8)).question == nil)
+    }
+}

@@ -22,7 +22,7 @@ private struct StandInService: Administration {
         ServiceStatus(version: "1", pid: 1, started: time, devicesConnected: 0, notificationsWaiting: 0)
     }
 
-    func journal(_ question: JournalQuestion, limit: Int) async throws -> [JournalEntry] { [] }
+    func journal(_ question: JournalQuestion, limit: Int) async throws -> JournalAnswer { JournalAnswer([]) }
     func channels(of bundle: Topic?, limit: Int) async throws -> [ChannelEntry] { [] }
     func apps(of topic: Topic?, onlyUnused: Bool, limit: Int) async throws -> [AppEntry] { [] }
     func forgetApp(_ topic: Topic, in environment: PushEnvironment?) async throws -> [AppEntry] { [] }

@@ -113,9 +113,9 @@ final class StandInAdministration: Administration {
         return apps
     }
 
-    func journal(_ question: JournalQuestion, limit: Int) async throws -> [JournalEntry] {
+    func journal(_ question: JournalQuestion, limit: Int) async throws -> JournalAnswer {
         questions.withLock { $0.append(question) }
-        return Array(repeating: Self.entry, count: min(limit, 2))
+        return JournalAnswer(Array(repeating: Self.entry, count: min(limit, 2)))
     }
 
     func credentials() async throws -> [CredentialEntry] { [Self.credential] }

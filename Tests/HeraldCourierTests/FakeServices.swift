@@ -9,6 +9,7 @@ import Synchronization
 /// Registry, post office and token seal in a few dictionaries; records the calls.
 final class FakeServices: DeviceRegistry, DevicePostOffice, DeviceTokens, KnownTopics {
     var shared: (any SharedState)? { nil }
+    var readCount: Int { 0 }
     struct Finished: Hashable {
         let app: AppNumber
         let delivery: UInt32

@@ -1,5 +1,8 @@
 """Providers and devices of a cluster's node, and the ledger of what it accepted while its NATS servers fail."""
 
+import collections
+import itertools
+import math
 import threading
 import time
 
@@ -36,19 +39,33 @@ class Pusher(Load):
         self.ends = threading.Event()
 
     def run(self):
-        under_way = {}
         try:
-            with Provider(self.service, **self.credential) as provider:
-                while under_way or not self.ends.is_set():
-                    while len(under_way) < DEPTH and not self.ends.is_set():
+            self.push(self.service)
+        except BaseException as error:
+            self.error = error
+
+    def push(self, node, turn=math.inf, **options):
+        """Pushes at a node until it is told to end, until the node wants no more, or until so many were answered."""
+        under_way, begun = {}, itertools.count()
+        with Provider(node, **self.credential, **options) as provider:
+            def goes_on():
+                return not self.ends.is_set() and not provider.goaways and next(begun) < turn
+
+            try:
+                while True:
+                    while len(under_way) < DEPTH and goes_on():
                         stream, id = self.begin(provider)
                         under_way[stream] = id
+                    if not under_way:
+                        return
                     provider.pump(lambda: any(provider.answers[stream].ended for stream in under_way))
                     if self.is_refused(provider, under_way):
                         self.ends.wait(PAUSE)
                     self.collect(provider, under_way)
-        except BaseException as error:
-            self.error = error
+            finally:
+                # Answers before the end count.
+                with self.lock:
+                    self.collect_last(provider, under_way)
 
     @staticmethod
     def is_refused(provider, under_way):
@@ -58,16 +75,18 @@ class Pusher(Load):
 class ClusterLoad:
     """Pushes without end inside of `with`, to devices that are here and to devices that are away."""
 
+    #: How many of them.
+    HERE, AWAY = 2, 4
+
     def __init__(self, node, chance):
         self.node = node
-        self.here = [away_device(node, *TOPICS) for _ in range(2)]
-        self.away = [away_device(node, *TOPICS) for _ in range(4)]
+        self.here = [away_device(node, *TOPICS) for _ in range(self.HERE)]
+        self.away = [away_device(node, *TOPICS) for _ in range(self.AWAY)]
         self.ledger, self.lock = ClusterLedger(), threading.Lock()
         self.key = {"key": node.provider_key()}
         self.slots = [((device.id, topic), device.tokens[topic]) for device in self.here + self.away for topic in TOPICS]
         self.pushers = [
-            Pusher(node, credential, self.slots, self.ledger, self.lock, chance, lambda: None)
-            for credential in ({"certificate": node.provider_certificate(*TOPICS)}, self.key)
+            self.pusher(credential, chance) for credential in ({"certificate": node.provider_certificate(*TOPICS)}, self.key)
         ]
         #: Seconds after each fault until a notification was accepted for each app of each device.
         self.waits = []
@@ -86,6 +105,9 @@ class ClusterLoad:
         for listener in self.listeners:
             listener.close()
 
+    def pusher(self, credential, chance):
+        return Pusher(self.node, credential, self.slots, self.ledger, self.lock, chance, lambda: None)
+
     def listener(self, device):
         return Listener(self.node, device, TOPICS, self.ledger, self.lock, comes_back=True)
 
@@ -95,12 +117,19 @@ class ClusterLoad:
         with self.lock:
             moment = self.ledger.moment()
 
-        def is_accepted():
+        def missing():
             assert all(pusher.is_alive() for pusher in self.pushers), [pusher.error for pusher in self.pushers]
             with self.lock:
-                return all(self.ledger.newest.get(slot, 0) > moment for slot, _ in self.slots)
+                return [slot for slot, _ in self.slots if self.ledger.newest.get(slot, 0) <= moment]
 
-        eventually(is_accepted, 2 * PATIENCE, "an accepted notification for each app of each device")
+        try:
+            eventually(lambda: not missing(), 2 * PATIENCE, "an accepted notification for each app of each device")
+        except AssertionError as error:
+            with self.lock:
+                answers = collections.Counter(
+                    (entry.slot, entry.status) for entry in self.ledger.entries.values() if entry.sent > moment
+                )
+            raise AssertionError(f"{error}: {missing()}; answers: {answers}") from None
         self.waits.append(time.monotonic() - began)
 
     def count(self, status):
@@ -113,7 +142,7 @@ class ClusterLoad:
         errors = [repr(pusher.error) for pusher in self.pushers if pusher.error]
         # A stream that has a new leader may refuse a connection once more.
         last = {
-            device.id: drain(self.node, device, TOPICS, self.ledger, self.lock, self.key, comes_back=True)
+            device.id: drain(self.node_of(device), device, TOPICS, self.ledger, self.lock, self.key, comes_back=True)
             for device in self.here + self.away
         }
         returned = [id for device in self.away for id in last[device.id]]
@@ -124,6 +153,10 @@ class ClusterLoad:
             *(f"{id} was refused, and came" for id in self.ledger.seen & entries.keys() if entries[id].status not in (200, None)),
             *(f"an answer {status}" for status in {entry.status for entry in entries.values()} - {200, 503, None}),
         ]
+
+    def node_of(self, device):
+        """The node to which a device connects for the last time."""
+        return self.node
 
     def figures(self):
         """Figures for the table of `make soak`."""

@@ -1,3 +1,4 @@
+import itertools
 import os
 
 import pytest
@@ -15,6 +16,22 @@ def pytest_configure(config):
 def pytest_xdist_setupnodes():
     # The processes in which tests run side by side look for the binary where this one was told that it is.
     os.environ["HERALD_BINARY"] = str(HERALD)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config, items):
+    # Each process begins with a share of its own. Slow tests lie spread over the modules of the shares: so none is the last one.
+    processes = getattr(config, "workerinput", {}).get("workercount", 1)
+    slow = [item for item in items if item.get_closest_marker("slow")]
+    modules = [list(tests) for _, tests in itertools.groupby((item for item in items if item not in slow), lambda item: item.path)]
+    ordered = []
+    for number in range(processes):
+        waiting = slow[number::processes]
+        while modules and (len(ordered) + len(waiting) < len(items) * (number + 1) / processes or number == processes - 1):
+            ordered += waiting[:1] + modules.pop(0)
+            waiting = waiting[1:]
+        ordered += waiting
+    items[:] = ordered
 
 
 @pytest.fixture(scope="session")

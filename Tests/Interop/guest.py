@@ -188,6 +188,8 @@ class Machine:
 class Guest(Machine):
     """A machine that runs Herald. To a provider or a device it is a service."""
 
+    host = "127.0.0.1"
+
     def __init__(self, folder, disk, ca, syncs=True):
         super().__init__(
             folder, disk, "synced.socket" if syncs else "unsynced.socket", "" if syncs else f" preload=/libraries/{NO_SYNCS.name}"

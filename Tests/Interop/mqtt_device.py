@@ -29,6 +29,14 @@ def stays_open(connect, tell):
     raise AssertionError("five times there were seconds between two packets")
 
 
+class Refused(AssertionError):
+    """A CONNECT was refused, for this reason."""
+
+    def __init__(self, reason):
+        super().__init__(f"refused with 0x{reason:02x}")
+        self.reason = reason
+
+
 class Identity:
     """An enrolled device: its certificate, and the connections that it makes."""
 
@@ -55,7 +63,8 @@ class Identity:
         identifier = self.id if client_id is None else client_id
         link.send(mqtt.connect(identifier, version, clean=clean, properties=properties, **options))
         link.connack = link.expect(Kind.CONNACK)
-        assert link.connack.reason == 0, f"refused: {link.connack}"
+        if link.connack.reason:
+            raise Refused(link.connack.reason)
         return link
 
     def stay(self, version=5, **options):

@@ -71,6 +71,7 @@ class Reason(enum.IntEnum):
     VERSION = 0x84
     CLIENT_ID = 0x85
     NOT_AUTHORIZED = 0x87
+    SERVER_UNAVAILABLE = 0x88
     BUSY = 0x89
     SHUTTING_DOWN = 0x8B
     AUTHENTICATION_METHOD = 0x8C

@@ -104,6 +104,15 @@ class Wire:
         del self._bytes[:count]
         return part
 
+    def read_if_begun(self, seconds=0.005):
+        """The next packet, if its first byte comes within some seconds; else None."""
+        if not self._bytes:
+            try:
+                self._bytes[:0] = self._take(1, time.monotonic() + seconds)
+            except Silence:
+                return None
+        return self.read()
+
     def expect(self, kind, timeout=None):
         """The next packet, which is of this kind."""
         found = self.read(timeout)

@@ -2,6 +2,7 @@
 
     trio = NATSTrio(tmp_path).start()      three servers of one cluster, every write synced; none of them is behind
     trio.servers[0].kill()                 kill -9; `pause` and `resume` stop it and let it go on
+    trio.servers[0].lame_duck()            its clients and leaders move to the others; then it ends
     trio.start()                           starts those that do not run, and waits until none is behind
     trio.close()                           ends all; the folders stay
 
@@ -38,6 +39,8 @@ jetstream {{
 }}
 ping_interval: "10s"
 ping_max: 2
+lame_duck_duration: "30s"
+lame_duck_grace_period: "1s"
 {cluster}
 """
 
@@ -67,6 +70,14 @@ def _is_free(address):
     except OSError:
         return False
     return True
+
+
+def pause(pid):
+    """Stops a process, until it gets SIGCONT."""
+    os.kill(pid, signal.SIGSTOP)
+    # The threads stop one after the other.
+    threads = pathlib.Path(f"/proc/{pid}/task")
+    eventually(lambda: all((each / "stat").read_text().rpartition(") ")[2][0] in "TZ" for each in threads.iterdir()))
 
 
 class NATSServer:
@@ -136,11 +147,23 @@ class NATSServer:
             self.process.wait()
             self.process = None
 
+    def stop(self):
+        """Asks it to stop, as a service manager does, and waits for its end."""
+        self.process.terminate()
+        self.process.wait(timeout=PATIENCE)
+        self.process = None
+
+    def lame_duck(self):
+        """Ends it as an upgrade does: it asks its clients to leave, hands over what it leads, and ends by itself.
+
+        That takes a second or two (the grace period), and longer if clients stay.
+        """
+        os.kill(self.pid, signal.SIGUSR2)
+        self.process.wait(timeout=2 * PATIENCE)
+        self.process = None
+
     def pause(self):
-        os.kill(self.pid, signal.SIGSTOP)
-        # The threads stop one after the other.
-        threads = pathlib.Path(f"/proc/{self.pid}/task")
-        eventually(lambda: all((each / "stat").read_text().rpartition(") ")[2][0] in "TZ" for each in threads.iterdir()))
+        pause(self.pid)
 
     def resume(self):
         os.kill(self.pid, signal.SIGCONT)
@@ -177,12 +200,15 @@ class NATSServer:
 
 
 class NATSTrio:
-    """Three servers that know each other. Each has its folder below `folder`."""
+    """Three servers that know each other. Each has its folder below `folder`.
 
-    def __init__(self, folder, sync="always", extra=""):
+    `addresses` are those of the loopback that nobody uses, unless told otherwise.
+    """
+
+    def __init__(self, folder, sync="always", extra="", addresses=None):
         names = ("n1", "n2", "n3")
         self.servers = [
-            NATSServer(name, folder / name, address, sync, extra) for name, address in zip(names, free_addresses(3))
+            NATSServer(name, folder / name, address, sync, extra) for name, address in zip(names, addresses or free_addresses(3))
         ]
         for server in self.servers:
             server.others = [other for other in self.servers if other is not server]

@@ -153,12 +153,12 @@ def tls_context(ca, certificate=None, alpn=("h2",), version=None):
     return context
 
 
-def connect_tls(port, context, name="localhost", timeout=PATIENCE, source=None, first=b""):
-    """A TLS connection to a listener on the loopback; `name` is the server name that the client sends.
+def connect_tls(port, context, name="localhost", timeout=PATIENCE, source=None, first=b"", host="127.0.0.1"):
+    """A TLS connection to a listener; `name` is the server name that the client sends.
 
     `source` is the client's address; `first` is sent before TLS.
     """
-    plain = socket.create_connection(("127.0.0.1", port), timeout=timeout, source_address=source and (source, 0))
+    plain = socket.create_connection((host, port), timeout=timeout, source_address=source and (source, 0))
     plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     try:
         plain.sendall(first)
@@ -193,7 +193,7 @@ class Provider:
         context = certificate
         if not isinstance(context, ssl.SSLContext):
             context = tls_context(service.ca, certificate, alpn, version)
-        self.socket = connect_tls(port or service.listeners["api"], context, name, timeout, source, first)
+        self.socket = connect_tls(port or service.listeners["api"], context, name, timeout, source, first, service.host)
         self.h2 = h2.connection.H2Connection(
             h2.config.H2Configuration(
                 client_side=True,
@@ -450,7 +450,7 @@ class Device:
         """Connects, subscribes, and waits for the tokens."""
         filters = [part for topic in self.topics for part in ("-t", f"apps/{topic}/#")]
         command = [
-            *self.prefix, "mosquitto_sub", "-h", "127.0.0.1", "-p", str(self.service.listeners["device"]),
+            *self.prefix, "mosquitto_sub", "-h", self.service.host, "-p", str(self.service.listeners["device"]),
             "--cafile", str(self.service.ca), "--cert", str(self.path), "--key", str(self.path),
             "-i", self.id, "-V", self.version, "-q", str(qos), "-F", self.FORMAT, *filters, *options,
         ]

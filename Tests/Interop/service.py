@@ -35,6 +35,9 @@ def herald(*arguments, check=True, prefix=(), **options):
 class Service:
     """One `herald serve` on a data folder of its own; `start` and `kill` as often as a test likes."""
 
+    #: Where clients reach it.
+    host = "127.0.0.1"
+
     def __init__(self, data: pathlib.Path, *options, prefix=()):
         self.data = data
         self.options = list(options)
@@ -164,11 +167,15 @@ def open_connections(pid, listener):
     return [remote for local, remote, state, _, _ in tcp_rows(pid) if local == listener and state in ("01", "08")]
 
 
+#: The ports that `free_port` gives, those of each test process in turn. The system gives others from the range above them.
+_ports = itertools.count(int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % 12 * 1_000 + random.randrange(500))
+
+
 def free_port():
-    """A port of the loopback on which nobody listens, outside of the range from which the system gives ports to others."""
-    for port in random.sample(range(20_000, 32_000), 100):
-        with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
-            return port
+    """A port of the loopback on which nobody listens, and which no other test has got."""
+    for port in itertools.islice(_ports, 100):
+        with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", 20_000 + port % 12_000)):
+            return 20_000 + port % 12_000
     raise AssertionError("no free port")
 
 

@@ -83,6 +83,34 @@ PARTS = {
         "test_cluster_servers.py::test_bad_disks_cost_nothing_that_was_accepted",
         "full or failing disks of the NATS servers of a node, under load", "no accepted notification is lost", 1, 12, 20, 5,
     ),
+    "cluster-networks": Part(
+        "test_cluster_networks.py::test_partitions_and_pauses_cost_nothing",
+        "three nodes and three NATS servers, of which some cannot reach others, or are paused, under load",
+        "nothing is lost, displaced or out of order", 5, 25, 15, 30,
+    ),
+    "cluster-nodes": Part(
+        "test_cluster_networks.py::test_killed_nodes_cost_nothing", "kill -9 of one or two of three nodes under load",
+        "nothing is lost, displaced or out of order", 10, 50, 5, 20,
+    ),
+    "cluster-restarts": Part(
+        "test_cluster_networks.py::test_a_rolling_restart_costs_nothing",
+        "three NATS servers and three nodes restarted one by one under load", "nothing is lost, displaced or out of order", 1, 10, 20, 20,
+    ),
+    "cluster-moves": Part(
+        "test_cluster_moves.py::test_devices_that_move_between_nodes_under_load_miss_nothing",
+        "a device that moves to another node of a cluster, or its clone that comes too, under load",
+        "nothing is lost or out of order, and older connections end", 200, 500, 0.3,
+    ),
+    "cluster-tokens": Part(
+        "test_cluster_moves.py::test_a_token_made_at_one_node_is_good_at_the_others_at_once",
+        "a token made at one node of a cluster and used at the others at once, until its app is gone",
+        "no good token is refused, and each dead one is", 500, 2000, 0.1,
+    ),
+    "cluster-revocation": Part(
+        "test_cluster_moves.py::test_a_revocation_is_in_force_at_all_nodes_in_time",
+        "a device revoked at one node of a cluster, and connected to another", "the revocation is in force everywhere in time",
+        20, 250, 1, 5,
+    ),
     "binary-crash": Part(
         "test_binary_crash.py::test_answered_notifications_survive_a_kill",
         "kill -9 of the service under load on the binary interface", "no accepted notification is lost", 3, 100, 1.5,

@@ -578,6 +578,7 @@ class TestClientLimits:
 
 
 class TestCrash:
+    @pytest.mark.slow
     def test_a_kill_leaves_code_and_device_consistent(self, fresh, tmp_path, rounds):
         """A service killed at some moment of an enrolment: either the code works still and there is no device, or the
         device is on record and the code is used up; whoever got a certificate is on record."""

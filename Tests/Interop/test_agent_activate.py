@@ -280,6 +280,7 @@ class TestRenewal:
         line = one_line(herald("agent", "renew", "--folder", tmp_path / "nothing", check=False))
         assert "herald agent activate" in line
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("is_away", [True, False], ids=["the service is away", "the service disconnects it"])
     def test_a_running_agent_renews_and_reconnects(self, fresh, tmp_path, is_away):
         # Its port is one that nobody takes while it is away.

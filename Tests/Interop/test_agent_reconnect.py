@@ -146,6 +146,7 @@ def test_a_silent_network_is_noticed_within_the_keep_alive(stage):
     show_once(stage)
 
 
+@pytest.mark.slow
 def test_a_suspended_agent_reconnects_at_once(stage):
     connections = stage.connections()
     os.kill(stage.agent.process.pid, signal.SIGSTOP)

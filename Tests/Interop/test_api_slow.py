@@ -165,6 +165,7 @@ def test_a_hundred_silent_connections_are_closed_in_time(parties, phase):
     assert refused(parties.service, "provider API", "unknown") == unknown
 
 
+@pytest.mark.slow
 def test_a_hundred_slow_bodies_do_not_delay_others(parties):
     context = tls_context(parties.service.ca, parties.certificate)
     last = [0.0]
@@ -271,6 +272,7 @@ def ten_thousand_streams(parties):
     return ended["200"]
 
 
+@pytest.mark.slow
 def test_thousands_of_silent_connections_do_not_block_others(parties):
     def fill(crowd):
         for _ in range(3000):

@@ -81,6 +81,7 @@ def is_refused(service, certificate, token):
         return True
 
 
+@pytest.mark.slow
 def test_a_backup_under_load_has_all_that_was_accepted_and_revoked_before_it(fresh, tmp_path):
     service = fresh().start()
     devices = [away_device(service, name=f"device {n}") for n in range(4)]
@@ -382,6 +383,7 @@ def test_a_full_disk_leaves_nothing_behind(made, tmp_path):
         assert list(disk.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_backup_of_a_killed_service_is_whole(fresh, tmp_path):
     """A killed service leaves a log beside the store, and a command that is killed perhaps a journal beside the ledger."""
     service = fresh().start()

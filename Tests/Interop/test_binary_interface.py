@@ -357,7 +357,7 @@ class TestHTTP2:
     @pytest.mark.parametrize("kind", ["certificate", "key"])
     def test_the_provider_api_is_served_on_these_ports(self, shared, parties, listener, alpn, kind):
         class Elsewhere:
-            ca, listeners = shared.ca, {"api": shared.listeners[listener]}
+            host, ca, listeners = shared.host, shared.ca, {"api": shared.listeners[listener]}
 
         credential = {"certificate": parties.certificate} if kind == "certificate" else {"key": parties.key}
         def is_served():
@@ -378,7 +378,7 @@ class TestHTTP2:
         token = away_device(service).token
 
         class Elsewhere:
-            ca, listeners = service.ca, {"api": service.listeners["binary"]}
+            host, ca, listeners = service.host, service.ca, {"api": service.listeners["binary"]}
 
         with Provider(Elsewhere, certificate=service.provider_certificate()) as provider:
             assert provider.push(token).status == 200

@@ -155,6 +155,7 @@ def crowd(service, sender):
     crowd.close()
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_every_device_gets_every_broadcast_once_in_order(service, sender, crowd):
     listeners = crowd.join(DEVICES)
@@ -172,6 +173,7 @@ def test_every_device_gets_every_broadcast_once_in_order(service, sender, crowd)
     assert eventually(told, what="the line that says how many devices it went to") == [DEVICES]
 
 
+@pytest.mark.slow
 def test_devices_that_read_nothing_delay_nobody_and_cost_little_memory(service, sender, crowd):
     fast = crowd.join(40)
     slow = crowd.join(20, receive_buffer=4096)

@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from channels import create, filter_of, send, soon
 from mqtt_device import Identity
 from parties import make_parties
@@ -35,6 +37,7 @@ def receive(link, channel, last):
     return ids
 
 
+@pytest.mark.slow
 def test_every_subscriber_gets_each_broadcast_once_and_in_one_order(trio, nodes):
     devices = [Identity(node, f"device{number}") for number, node in enumerate(nodes)]
     accepted, moved = [], None

@@ -9,13 +9,9 @@ from parties import make_parties
 from service import TOPIC
 from mqtt_device import APPS, MAIL
 import test_api_apple
+from test_api_apple import TestAioapns
 from test_api_clients import TestCurl, TestNghttp2, listening
 from test_device_clients import *
-
-
-class TestAioapns(test_api_apple.TestAioapns):
-    # Of notifications that come at once, the newest takes the place of the others before one of them could be held.
-    test_background_notifications_over_the_budget_are_accepted_and_held = None
 
 
 @pytest.fixture(scope="module")

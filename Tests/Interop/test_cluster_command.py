@@ -47,6 +47,7 @@ def status(*options):
     return result.returncode, json.loads(result.stdout) if result.stdout else None, result.stderr
 
 
+@pytest.mark.slow
 def test_the_servers_take_the_configuration_and_admit_nobody_but_the_key(made, tmp_path):
     peers, folder, options, result = made
     files = sorted(folder.iterdir())
@@ -72,6 +73,7 @@ def test_the_servers_take_the_configuration_and_admit_nobody_but_the_key(made, t
         assert code == 1 and report is None and "uthoriz" in error, error
 
 
+@pytest.mark.slow
 def test_servers_and_nodes_show_each_other_certificates(tmp_path, fresh):
     peers = free_addresses(3)
     tls, folder = tmp_path / "tls", tmp_path / "nats"
@@ -125,6 +127,7 @@ def test_wrong_options_are_told(options, message):
     assert result.returncode == 64 and message in result.stderr
 
 
+@pytest.mark.slow
 def test_a_cluster_that_cannot_be_reached_is_told():
     address = free_addresses(1)[0]
     code, _, error = status("--cluster", f"nats://{address}")

@@ -116,6 +116,7 @@ def spoil_disks(trio, load, chance, number):
         case 2: full(trio, load, [trio.leader(STREAM)])
 
 
+@pytest.mark.slow
 @in_private_mounts
 def test_bad_disks_cost_nothing_that_was_accepted(tmp_path, rounds):
     trio = NATSTrio(tmp_path)

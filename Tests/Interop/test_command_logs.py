@@ -75,6 +75,7 @@ def exercise(service, tmp_path):
     return secrets
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("format", ["text", "json"])
 def test_no_secret_is_ever_logged(fresh, tmp_path, format):
     service = fresh("--log-level", "trace", "--log-format", format).start()

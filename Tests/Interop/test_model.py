@@ -103,6 +103,7 @@ TROUBLES = {
 }
 
 
+@pytest.mark.slow
 def test_each_trouble_breaks_no_promise(fresh, tmp_path):
     stage = Stage(fresh, tmp_path, histories=len(TROUBLES))
     seen = {}

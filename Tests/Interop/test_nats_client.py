@@ -293,13 +293,12 @@ def test_a_consumer_that_the_server_cuts_off_as_slow_gets_every_message_once(tmp
 
 def test_a_server_in_lame_duck_mode_is_left_for_another_one(tmp_path):
     addresses = free_addresses(2)
-    extra = 'lame_duck_duration: "30s"\nlame_duck_grace_period: "1s"'
-    with server_with(tmp_path, extra, "n1", addresses[0]) as one, server_with(tmp_path, extra, "n2", addresses[1]) as two:
+    with server_with(tmp_path, "", "n1", addresses[0]) as one, server_with(tmp_path, "", "n2", addresses[1]) as two:
         with NATSClient(one.url, two.url) as client:
             servers = {"n1": one, "n2": two}
             first = client.connected()
             number = client.send("subscribe", subject="a")
-            os.kill(servers[first].pid, signal.SIGUSR2)
+            servers[first].lame_duck()
             assert client.event("lameDuck")
             second = client.connected()
             assert {first, second} == {"n1", "n2"}

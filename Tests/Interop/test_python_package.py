@@ -40,6 +40,7 @@ def python(tmp_path):
     return folder / "bin" / "python"
 
 
+@pytest.mark.slow
 def test_its_tests_and_the_example_of_its_readme_pass_side_by_side(python, tmp_path):
     """Two workers of pytest-xdist have two services."""
     example, places = tmp_path / "example", tmp_path / "places"

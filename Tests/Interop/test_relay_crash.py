@@ -27,6 +27,7 @@ def taken(service):
         return int(re.search(r"^herald_notifications_received_total (\d+)$", answer.read().decode(), re.M)[1])
 
 
+@pytest.mark.slow
 def test_kill_9_loses_nothing_and_doubles_nothing(fresh, tmp_path, rounds):
     service = fresh().start()
     token = away_device(service).token

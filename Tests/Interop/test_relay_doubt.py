@@ -23,6 +23,7 @@ def path(token):
     return f"/3/device/{token}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("choice", CHOICES)
 def test_a_connection_that_is_reset_after_the_requests(queue, relay, trust, choice):
     with Scripted(trust[1], [resets(2), accepts]) as service:

@@ -147,6 +147,7 @@ def test_each_row_reaches_the_device_once_after_goaway(arrivals):
     assert arrivals(400, "goaway", "--share", "2%", "--seed", 11) >= 3
 
 
+@pytest.mark.slow
 def test_each_row_reaches_the_device_once_after_refusals(arrivals):
     assert arrivals(150, "refuse", "--reason", "ServiceUnavailable", "--share", "30%", "--seed", 12, until=3) >= 3
 
@@ -159,6 +160,7 @@ def test_goaway_in_mid_batch(day):
     assert day(1000, ["goaway", "--share", "1%", "--seed", 1]).hits["goaway"] >= 3
 
 
+@pytest.mark.slow
 def test_shutdown_in_mid_batch(day):
     assert day(1000, ["shutdown", "--share", "1%", "--seed", 2], until=1).hits["shutdown"] >= 1
 
@@ -167,6 +169,7 @@ def test_dropped_connections(day):
     assert day(1000, ["drop", "--share", "1%", "--seed", 3], until=3).hits["drop"] >= 3
 
 
+@pytest.mark.slow
 def test_silence_of_both_kinds(day):
     past = day(
         400, ["silence", "--share", "3%", "--seed", 4, "--for", "20s"],

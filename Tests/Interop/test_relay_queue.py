@@ -263,6 +263,7 @@ def test_the_feedback_service_is_read(fresh, queue, start):
     assert queue.done(queue.insert(device_token=there.token))["status"] == "sent"
 
 
+@pytest.mark.slow
 def test_an_unreachable_service_is_tried_until_it_returns(fresh, queue, start):
     service = fresh().start()
     device = listening_device(service)

@@ -6,6 +6,8 @@ import os
 import socket
 import time
 
+import pytest
+
 from provider import away_device
 from relay import PostgresServer, Relay, check, fill, received, sending
 from service import PATIENCE, TOPIC, eventually, herald
@@ -22,6 +24,7 @@ def states(service, id):
     return [line["state"] for line in service.journal(id)]
 
 
+@pytest.mark.slow
 def test_a_wave_of_dead_tokens_opens_the_breaker(fresh, queue, relay):
     service = fresh().start()
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
@@ -69,6 +72,7 @@ def test_a_wave_of_dead_tokens_opens_the_breaker(fresh, queue, relay):
     assert (status["dead_devices"], status["held_devices"]) == (0, 0)
 
 
+@pytest.mark.slow
 def test_rows_wait_while_the_journal_cannot_be_queried(fresh, queue, relay):
     service = fresh().start()
     token = away_device(service).token
@@ -117,6 +121,7 @@ def test_rows_wait_while_the_journal_cannot_be_queried(fresh, queue, relay):
     assert states(service, row["apns_id"]).count("received") == 1
 
 
+@pytest.mark.slow
 def test_a_database_failure_in_mid_run_loses_nothing(fresh):
     service = fresh().start()
     token = away_device(service).token
@@ -148,6 +153,7 @@ def test_a_database_failure_in_mid_run_loses_nothing(fresh):
         server.close()
 
 
+@pytest.mark.slow
 def test_an_expired_row_in_doubt_is_looked_up_before_it_expires(fresh, queue, relay):
     service = fresh().start()
     token = away_device(service).token
@@ -171,6 +177,7 @@ def test_an_expired_row_in_doubt_is_looked_up_before_it_expires(fresh, queue, re
     assert states(service, taken["apns_id"]).count("received") == 1
 
 
+@pytest.mark.slow
 def test_an_expired_row_in_doubt_without_a_journal_has_an_unknown_outcome(fresh, queue, relay):
     service = fresh().start()
     token = away_device(service).token

@@ -12,7 +12,7 @@ package struct EngineSelfTest: Sendable {
     package init(_ log: any ReplicatedLog, node: NodeName) {
         self.log = log
         stream = .meta
-        subject = .meta("selftest.\(node.text)")
+        subject = .selfTest(of: node)
     }
 
     /// Runs the test; it takes some round trips.
@@ -63,4 +63,9 @@ package struct EngineSelfTest: Sendable {
             log.read([subject], in: stream, atLeast: bound) { continuation.resume(returning: $0) }
         }
     }
+}
+
+extension LogSubject {
+    /// The record on which a node tests the log.
+    static func selfTest(of node: NodeName) -> LogSubject { .meta("selftest.\(node.text)") }
 }

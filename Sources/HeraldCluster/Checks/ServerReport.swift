@@ -24,7 +24,7 @@ package struct ServerReport: Hashable, Sendable {
     /// - Throws: If it is not one of a NATS server.
     package init(varz body: some Sequence<UInt8>) throws {
         let answer = try JSONDecoder().decode(Answer.self, from: Data(body))
-        guard let now = Self.time(answer.now) else {
+        guard let now = WallTime(serverTime: answer.now) else {
             throw DecodingError.dataCorrupted(.init(codingPath: [], debugDescription: "now is no time"))
         }
         self.init(
@@ -34,18 +34,6 @@ package struct ServerReport: Hashable, Sendable {
             syncsAlways: answer.jetstream?.config.map { $0.syncAlways ?? false },
             memory: answer.mem ?? 0
         )
-    }
-
-    /// Reads RFC 3339 with up to nine digits of a second's fraction.
-    private static func time(_ text: String) -> WallTime? {
-        let style = Date.ISO8601FormatStyle(includingFractionalSeconds: false)
-        let parts = text.split(separator: ".", maxSplits: 1)
-        guard parts.count == 2 else { return (try? style.parse(text)).map(WallTime.init(date:)) }
-        let digits = parts[1].prefix { $0.isASCII && $0.isNumber }
-        guard let whole = try? style.parse("\(parts[0])\(parts[1].dropFirst(digits.count))"),
-            let milliseconds = Int64(digits.prefix(3).padding(toLength: 3, withPad: "0", startingAt: 0))
-        else { return nil }
-        return WallTime(date: whole) + .milliseconds(milliseconds)
     }
 
     private struct Answer: Decodable {
@@ -71,11 +59,5 @@ package struct ServerReport: Hashable, Sendable {
             case version, now, mem, jetstream
             case serverName = "server_name"
         }
-    }
-}
-
-extension WallTime {
-    fileprivate init(date: Date) {
-        self.init(milliseconds: Int64((date.timeIntervalSince1970 * 1000).rounded()))
     }
 }

@@ -4,15 +4,37 @@ import Synchronization
 /// Follows subjects of a stream, applies their entries in the order of the log, and knows how far it is.
 ///
 /// It proves every ``ClusterLimits/followerTick`` that it is fresh: it writes a barrier, and sees it come back. A replica that
-/// lags reports nothing, and looks like a quiet one.
+/// lags reports nothing, and looks like a quiet one. If nothing comes for ``ClusterLimits/followerSilence`` although there is
+/// something, it begins to follow anew where it is.
 package final class LogFollower: Sendable {
     package typealias Done = @Sendable (Result<Void, LogFailure>) -> Void
 
+    private enum Patience {
+        /// Waits for as long as it takes.
+        case endless
+        /// Fails after this moment.
+        case until(NIODeadline)
+        /// Fails when nothing has come for ``ClusterLimits/followerStart``: a large stream takes its time.
+        case whileHearing
+    }
+
     private struct Waiting: Sendable {
         let sequence: UInt64
-        /// The moment after which it fails; nil if it waits for as long as it takes.
-        let deadline: NIODeadline?
+        let patience: Patience
+        let since: NIODeadline
         let done: Done
+
+        var isStart: Bool { if case .whileHearing = patience { true } else { false } }
+
+        /// The failure of one that has waited for too long.
+        func failure(at now: NIODeadline, heard: NIODeadline, of stream: LogStream) -> LogFailure? {
+            switch patience {
+            case .endless: nil
+            case .until(let deadline): deadline <= now ? .behind : nil
+            case .whileHearing:
+                now - max(since, heard) >= TimeAmount(ClusterLimits.followerStart) ? .silent(stream.name) : nil
+            }
+        }
     }
 
     private struct State {
@@ -21,10 +43,24 @@ package final class LogFollower: Sendable {
         var waiting: [Waiting] = []
         /// Everything that was stored before this moment has been applied.
         var fresh: NIODeadline
+        /// The last message.
+        var heard: NIODeadline
+        /// The beginning of the present following.
+        var begun: NIODeadline
         var isProving = false
         var isStarted = false
+        var isStartAbandoned = false
         var isCancelled = false
         var following: (any LogFollowing)?
+
+        init(at now: NIODeadline) { (fresh, heard, begun) = (now, now, now) }
+
+        /// Whether nothing has come for too long, although there is something: a barrier was stored with what is waited for,
+        /// or before it.
+        func isSilent(at now: NIODeadline) -> Bool {
+            guard let first = waiting.lazy.map(\.since).min() else { return false }
+            return now - max(first, heard, begun) >= TimeAmount(ClusterLimits.followerSilence)
+        }
     }
 
     package let stream: LogStream
@@ -64,16 +100,21 @@ package final class LogFollower: Sendable {
         self.barriers = barriers
         self.scheduler = scheduler
         self.apply = apply
-        state = Mutex(State(fresh: scheduler.now))
+        state = Mutex(State(at: scheduler.now))
     }
 
     /// Begins to follow, and waits until everything that was stored before this call has been applied.
     ///
-    /// While servers are away, it waits for them. After a failure it may be called again.
-    /// - Throws: ``LogFailure`` if no barrier can be written.
+    /// After a failure it may be called again; the cancellation of the task is one.
+    /// - Throws: ``LogFailure`` if no barrier can be written, or if nothing comes for ``ClusterLimits/followerStart``.
     package func start() async throws {
-        try await withCheckedThrowingContinuation { continuation in
-            start { continuation.resume(with: $0) }
+        state.withLock { $0.isStartAbandoned = false }
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                start { continuation.resume(with: $0) }
+            }
+        } onCancel: {
+            abandonStart()
         }
     }
 
@@ -84,15 +125,30 @@ package final class LogFollower: Sendable {
             return !state.isStarted
         }
         if isFirst {
-            let following = log.follow(filters + [barrier], in: stream, after: first, FollowerSink(self))
-            let isCancelled = state.withLock { state in
-                state.following = following
-                return state.isCancelled
-            }
-            if isCancelled { following.cancel() }
+            follow(after: first)
             tick()
         }
-        catchUp(within: nil, done)
+        catchUp(.whileHearing, done)
+    }
+
+    /// Ends the waiting of a start.
+    private func abandonStart() {
+        let abandoned = state.withLock { state in
+            state.isStartAbandoned = true
+            defer { state.waiting.removeAll { $0.isStart } }
+            return state.waiting.filter(\.isStart)
+        }
+        for one in abandoned { one.done(.failure(.unavailable)) }
+    }
+
+    private func follow(after sequence: UInt64?) {
+        state.withLock { $0.begun = scheduler.now }
+        let following = log.follow(filters + [barrier], in: stream, after: sequence, FollowerSink(self))
+        let isCancelled = state.withLock { state in
+            state.following = state.isCancelled ? nil : following
+            return state.isCancelled
+        }
+        if isCancelled { following.cancel() }
     }
 
     /// Everything up to here has been applied.
@@ -109,7 +165,7 @@ package final class LogFollower: Sendable {
     /// The position moves with the entries that are followed, and with the barriers of this node: whoever cannot wait for the
     /// next one calls ``catchUp(_:)``.
     package func wait(for sequence: UInt64, _ done: @escaping @Sendable () -> Void) {
-        wait(for: sequence, until: nil) { if case .success = $0 { done() } }
+        wait(for: sequence, .endless) { if case .success = $0 { done() } }
     }
 
     /// Applies everything that was stored before this call, by any node, and calls `done` once, from any thread.
@@ -117,7 +173,7 @@ package final class LogFollower: Sendable {
     /// Calls at the same time share a barrier. It fails if no barrier can be written, or if none comes back within
     /// ``ClusterLimits/readDeadline``.
     package func catchUp(_ done: @escaping Done) {
-        catchUp(within: ClusterLimits.readDeadline, done)
+        catchUp(nil, done)
     }
 
     /// Lets several followers catch up, and calls `done` once, from any thread: when all have, or one cannot.
@@ -152,13 +208,15 @@ package final class LogFollower: Sendable {
 
     // MARK: - Waiting
 
-    private func catchUp(within time: Duration?, _ done: @escaping Done) {
+    /// - Parameter patience: nil for ``ClusterLimits/readDeadline``, once the barrier is written.
+    private func catchUp(_ patience: Patience?, _ done: @escaping Done) {
         let asked = scheduler.now
         barriers.pass(stream) { [self] result in
             switch result {
             case .failure(let failure): done(.failure(failure))
             case .success(let sequence):
-                wait(for: sequence, until: time.map { scheduler.now + TimeAmount($0) }) { [self] result in
+                let patience = patience ?? .until(scheduler.now + TimeAmount(ClusterLimits.readDeadline))
+                wait(for: sequence, patience) { [self] result in
                     if case .success = result { state.withLock { $0.fresh = max($0.fresh, asked) } }
                     done(result)
                 }
@@ -166,14 +224,15 @@ package final class LogFollower: Sendable {
         }
     }
 
-    private func wait(for sequence: UInt64, until deadline: NIODeadline?, _ done: @escaping Done) {
+    private func wait(for sequence: UInt64, _ patience: Patience, _ done: @escaping Done) {
+        let one = Waiting(sequence: sequence, patience: patience, since: scheduler.now, done: done)
         let result: Result<Void, LogFailure>? = state.withLock { state in
             if sequence <= state.position { return .success(()) }
-            if state.isCancelled { return .failure(.unavailable) }
+            if state.isCancelled || one.isStart && state.isStartAbandoned { return .failure(.unavailable) }
             // Mostly the last one.
             var index = state.waiting.endIndex
             while index > 0, state.waiting[index - 1].sequence > sequence { index -= 1 }
-            state.waiting.insert(Waiting(sequence: sequence, deadline: deadline, done: done), at: index)
+            state.waiting.insert(one, at: index)
             return nil
         }
         if let result { done(result) }
@@ -183,8 +242,10 @@ package final class LogFollower: Sendable {
         let records = entries.filter { $0.subject != barrier }
         if !records.isEmpty { apply(records) }
         guard let last = entries.last?.sequence else { return }
+        let now = scheduler.now
         let reached = state.withLock { state in
             state.position = max(state.position, last)
+            state.heard = now
             let reached = state.waiting.prefix { $0.sequence <= last }
             state.waiting.removeFirst(reached.count)
             return reached
@@ -194,21 +255,43 @@ package final class LogFollower: Sendable {
 
     // MARK: - Freshness
 
+    private struct Look {
+        var overdue: [(done: Done, failure: LogFailure)] = []
+        var proves = false
+        /// A following that has brought nothing although there is something, and the position.
+        var silent: (following: any LogFollowing, position: UInt64)?
+    }
+
     /// Fails what has waited for too long, and proves that the follower is fresh.
     private func tick() {
         let now = scheduler.now
-        let (overdue, proves, goesOn): ([Waiting], Bool, Bool) = state.withLock { state in
-            guard !state.isCancelled else { return ([], false, false) }
-            let overdue = state.waiting.filter { $0.deadline.map { $0 <= now } ?? false }
-            if !overdue.isEmpty { state.waiting.removeAll { $0.deadline.map { $0 <= now } ?? false } }
-            let proves = !state.isProving && now - state.fresh >= TimeAmount(ClusterLimits.followerTick / 2)
-            if proves { state.isProving = true }
-            return (overdue, proves, true)
+        guard let look = state.withLock({ look(at: now, &$0) }) else { return }
+        if let silent = look.silent {
+            silent.following.cancel()
+            follow(after: silent.position > 0 ? silent.position : first)
         }
-        for one in overdue { one.done(.failure(.behind)) }
-        if proves { catchUp { [self] _ in state.withLock { $0.isProving = false } } }
-        guard goesOn else { return }
+        for (done, failure) in look.overdue { done(.failure(failure)) }
+        if look.proves { catchUp { [self] _ in state.withLock { $0.isProving = false } } }
         scheduler.run(after: ClusterLimits.followerTick) { [weak self] in self?.tick() }
+    }
+
+    /// - Returns: What is to be done; nil after the end.
+    private func look(at now: NIODeadline, _ state: inout State) -> Look? {
+        guard !state.isCancelled else { return nil }
+        var look = Look()
+        if state.isSilent(at: now) {
+            look.silent = state.following.map { ($0, state.position) }
+            state.following = nil
+        }
+        let heard = state.heard
+        state.waiting.removeAll { one in
+            guard let failure = one.failure(at: now, heard: heard, of: stream) else { return false }
+            look.overdue.append((one.done, failure))
+            return true
+        }
+        look.proves = !state.isProving && now - state.fresh >= TimeAmount(ClusterLimits.followerTick / 2)
+        if look.proves { state.isProving = true }
+        return look
     }
 }
 

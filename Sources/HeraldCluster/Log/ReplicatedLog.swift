@@ -137,6 +137,8 @@ package enum LogFailure: Error, Hashable, Sendable {
     case unavailable
     /// No replica that answered had applied the bound before the deadline.
     case behind
+    /// The stream of this name takes writes, and brings none of them to its followers.
+    case silent(String)
     case refused(LogRefusal)
 }
 

@@ -128,7 +128,8 @@ package final class ClusterMailbox: Sendable {
             case .settle(let write): settle(write, slot, share)
             case .pause:
                 scheduler.run(after: configuration.retry) { [self] in
-                    perform(share.state.withLock { $0.pauseOver(slot) }, slot, share)
+                    let now = scheduler.now
+                    perform(share.state.withLock { $0.pauseOver(slot, at: now) }, slot, share)
                 }
             }
         }

@@ -65,7 +65,11 @@ struct MailboxPartition {
     /// Whether the outcome of a put is being looked for.
     func isSettling(_ slot: RegisteredSlot, _ put: NotificationID) -> Bool { writes[slot]?.isSettling(put) ?? false }
 
-    mutating func pauseOver(_ slot: RegisteredSlot) -> [SlotWrites.Order] { writes[slot]?.pauseOver() ?? [] }
+    mutating func pauseOver(_ slot: RegisteredSlot, at now: NIODeadline) -> [SlotWrites.Order] {
+        let orders = writes[slot]?.pauseOver(at: now) ?? []
+        if writes[slot]?.isIdle ?? false { writes[slot] = nil }
+        return orders
+    }
 
     /// Takes nothing more until the partition can be written again.
     /// - Returns: Whether it was open.

@@ -2,17 +2,21 @@ import HeraldMailbox
 import HeraldModel
 import NIOCore
 
-/// The puts of one slot that have no outcome yet: at most one is on its way, and of the others the newest is sent next.
+/// The puts of one slot that have no outcome yet: one is on its way, and the others wait for their turn.
 ///
-/// So the puts of a slot take effect in the order of the calls. A put that was not sent, or was refused, wrote nothing and is
-/// tried again until its deadline, unless a newer one waits. A put with a lost answer is never sent again, and the slot
-/// waits until its outcome has been found, or remains unknown. A put that has waited past its deadline by then fails.
+/// So the puts of a slot take effect in the order of the calls. A put that has not been sent gives way to the next one: the
+/// slot holds only the newest. One for a connected device does not, because that device gets each: it is put by itself, and
+/// delivered under its own sequence. Of those, ``ClusterLimits/putsInTurn`` wait, and beyond them the oldest give way too.
+///
+/// A put that was not sent, or was refused, wrote nothing and is tried again until its deadline. A put with a lost answer is
+/// never sent again, and the slot waits until its outcome has been found, or remains unknown. A put that waits for either past
+/// its deadline fails.
 ///
 /// | state | `put` | `stored` | `refused` | `unknown` | `pauseOver` | `settled` |
 /// |---|---|---|---|---|---|---|
 /// | idle | append | – | – | – | – | – |
-/// | on its way | waits | report, append the next | append the next, or pause; fail past the deadline | settle | – | – |
-/// | pausing | waits | – | – | – | append the newest | – |
+/// | on its way | waits | report, append the next | pause; fail past the deadline | settle | – | – |
+/// | pausing | waits | – | – | – | append the next; fail past the deadline | – |
 /// | settling | waits | – | – | – | – | report, append the next; fail past the deadline |
 struct SlotWrites {
     /// A put.
@@ -23,6 +27,16 @@ struct SlotWrites {
         let deadline: NIODeadline
         /// Older puts of the slot whose place it has taken, oldest first.
         var overtaken: [Write] = []
+
+        /// Whether a newer put takes its place while it waits: no connected device waits for it.
+        var givesWay: Bool { reason != .beforeDelivery }
+
+        /// The writes that it overtook, and itself, oldest first.
+        fileprivate var parts: [Write] {
+            var itself = self
+            itself.overtaken = []
+            return overtaken + [itself]
+        }
     }
 
     /// An order to the driver.
@@ -40,7 +54,7 @@ struct SlotWrites {
 
     private enum State {
         case onItsWay(Write)
-        case pausing(Write)
+        case pausing
         case settling(Write)
     }
 
@@ -51,24 +65,23 @@ struct SlotWrites {
     var isIdle: Bool { state == nil }
 
     mutating func put(_ write: Write) -> [Order] {
-        guard state == nil else {
-            waiting.append(write)
-            return []
-        }
-        state = .onItsWay(write)
-        return [.append(write)]
+        waiting.append(write)
+        return state == nil ? appendNext() : []
     }
 
     mutating func appended(_ outcome: AppendOutcome, at now: NIODeadline) -> [Order] {
         guard case .onItsWay(let write) = state else { return [] }
         switch outcome {
         case .stored(let sequence):
-            return [.reportStored(write, sequence: sequence)] + appendNewest(of: takeWaiting())
+            return [.reportStored(write, sequence: sequence)] + appendNext()
         case .unknown:
             state = .settling(write)
             return [.settle(write)]
         case .notSent, .refused, .moved:
-            return again(write, at: now)
+            waiting = write.parts + waiting
+            let failed = failOverdue(at: now)
+            state = waiting.isEmpty ? nil : .pausing
+            return waiting.isEmpty ? failed : failed + [.pause]
         }
     }
 
@@ -82,56 +95,38 @@ struct SlotWrites {
     mutating func settled(_ put: NotificationID, at sequence: UInt64?, now: NIODeadline) -> [Order] {
         guard isSettling(put), case .settling(let write) = state else { return [] }
         let report = sequence.map { Order.reportStored(write, sequence: $0) } ?? .reportUnknown(write)
-        return [report] + append(takeWaiting(), at: now)
+        return [report] + appendNext(at: now)
     }
 
-    mutating func pauseOver() -> [Order] {
-        guard case .pausing(let write) = state else { return [] }
-        return appendNewest(of: takeUnsent(write))
+    mutating func pauseOver(at now: NIODeadline) -> [Order] {
+        guard case .pausing = state else { return [] }
+        return appendNext(at: now)
     }
 
-    /// Tries a write again that was not made, or the newest one that waits.
-    private mutating func again(_ write: Write, at now: NIODeadline) -> [Order] {
-        guard waiting.isEmpty else { return append(takeUnsent(write), at: now) }
-        let (left, failed) = SlotWrites.split(takeUnsent(write), at: now)
-        state = SlotWrites.newest(of: left).map(State.pausing)
-        return failed + (state == nil ? [] : [.pause])
+    // MARK: - Waiting
+
+    /// Fails those that are past their deadline, and appends the next of the others.
+    private mutating func appendNext(at now: NIODeadline) -> [Order] { failOverdue(at: now) + appendNext() }
+
+    /// Appends the oldest that waits and does not give way, or the newest.
+    private mutating func appendNext() -> [Order] {
+        guard let last = waiting.indices.last else {
+            state = nil
+            return []
+        }
+        let kept = waiting.firstIndex { !$0.givesWay } ?? last
+        let index = max(kept, waiting.count - ClusterLimits.putsInTurn)
+        var next = waiting[index]
+        next.overtaken = Array(waiting[..<index])
+        waiting.removeFirst(index + 1)
+        state = .onItsWay(next)
+        return [.append(next)]
     }
 
-    /// Appends the newest of some writes, and fails those that are past their deadline: none was written.
-    private mutating func append(_ writes: [Write], at now: NIODeadline) -> [Order] {
-        let (left, failed) = SlotWrites.split(writes, at: now)
-        return failed + appendNewest(of: left)
-    }
-
-    private mutating func appendNewest(of writes: [Write]) -> [Order] {
-        let newest = SlotWrites.newest(of: writes)
-        state = newest.map(State.onItsWay)
-        return newest.map { [.append($0)] } ?? []
-    }
-
-    private mutating func takeWaiting() -> [Write] {
-        defer { waiting = [] }
-        return waiting
-    }
-
-    /// All writes that were not made, oldest first.
-    private mutating func takeUnsent(_ write: Write) -> [Write] {
-        var last = write
-        last.overtaken = []
-        return write.overtaken + [last] + takeWaiting()
-    }
-
-    private static func split(_ writes: [Write], at now: NIODeadline) -> (left: [Write], failed: [Order]) {
-        let failed = writes.filter { $0.deadline <= now }.map(Order.reportFailed)
-        return (failed.isEmpty ? writes : writes.filter { $0.deadline > now }, failed)
-    }
-
-    /// The last of some writes, which takes the place of the others.
-    private static func newest(of writes: [Write]) -> Write? {
-        var older = writes
-        guard var newest = older.popLast() else { return nil }
-        newest.overtaken = older
-        return newest
+    /// None of these was written.
+    private mutating func failOverdue(at now: NIODeadline) -> [Order] {
+        let failed = waiting.filter { $0.deadline <= now }.map(Order.reportFailed)
+        if !failed.isEmpty { waiting.removeAll { $0.deadline <= now } }
+        return failed
     }
 }

@@ -3,7 +3,7 @@ package import HeraldNATS
 
 /// Makes the streams of a new cluster, and checks those of a present one.
 package struct ClusterStreams: Sendable {
-    private let jetStream: JetStream
+    let jetStream: JetStream
     private let replicas: Int
 
     package init(_ jetStream: JetStream, replicas: Int) {
@@ -16,17 +16,20 @@ package struct ClusterStreams: Sendable {
     /// The record is written last. So a stream that is missing beside it was lost, and is not made anew.
     /// - Parameters:
     ///   - partitions: The partitions of a new cluster.
+    ///   - mayBeNew: Whether a new cluster may be made.
     ///   - moment: The present moment.
     ///   - changes: The changes of the cluster's record.
     /// - Returns: The record of the cluster.
-    /// - Throws: ``StreamProblem``, ``ClusterIdentity/OtherPartitions``, or an error of the log.
+    /// - Throws: ``StreamProblem``, ``ImportProblem``, ``ClusterIdentity/OtherPartitions``, or an error of the log.
     package func open(
         _ partitions: Partitions,
+        mayBeNew: Bool = true,
         at moment: WallTime,
         _ changes: RecordChanges
     ) async throws -> ClusterRecord {
         try await open(.meta, isNew: true, at: moment)
         let known = try await ClusterIdentity.read(changes)
+        guard mayBeNew || known != nil else { throw ImportProblem.notImported }
         try known?.check(partitions)
         for stream in LogStream.all(of: partitions) where stream != .meta {
             try await open(stream, isNew: known == nil, at: moment)
@@ -34,7 +37,7 @@ package struct ClusterStreams: Sendable {
         return try await ClusterIdentity.open(partitions, at: moment, changes)
     }
 
-    private func open(_ stream: LogStream, isNew: Bool, at moment: WallTime) async throws {
+    func open(_ stream: LogStream, isNew: Bool, at moment: WallTime) async throws {
         let definition = StreamDefinition(stream, replicas: replicas)
         let present: StreamConfiguration
         if let found = try await configuration(of: stream) {
@@ -109,7 +112,7 @@ package enum StreamProblem: Error, Hashable, CustomStringConvertible {
 }
 
 extension JetStreamError {
-    fileprivate var refusal: JetStreamRefusal? {
+    var refusal: JetStreamRefusal? {
         if case .refused(let refusal) = self { refusal } else { nil }
     }
 }

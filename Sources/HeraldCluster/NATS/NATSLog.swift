@@ -76,6 +76,7 @@ package final class NATSLog: ReplicatedLog {
             case .behind, .nothing: failure = .behind
             case .failed(.refused(let refusal)) where refusal.status != JetStreamRefusal.unavailable:
                 return read.done(.failure(.refused(LogRefusal(refusal))))
+            case .failed(.failed(let error)) where error.kind == .closed: return read.done(.failure(.unavailable))
             case .failed: failure = .unavailable
             }
             guard .now() + NATSLog.time(pause) < read.deadline else { return read.done(.failure(failure)) }

@@ -32,5 +32,6 @@ package final class NATSNodeMessages: Sendable {
     /// Ends the subscriptions.
     package func close() {
         for subscription in subscriptions { connection.unsubscribe(subscription) }
+        exchange.close()
     }
 }

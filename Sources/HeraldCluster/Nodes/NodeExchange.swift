@@ -89,6 +89,9 @@ package final class NodeExchange: NodeMessages {
         state.withLock { $0.receivers[kind] = body }
     }
 
+    /// Forgets all receivers: the node hears no message any more.
+    package func close() { state.withLock { $0.receivers = [:] } }
+
     // MARK: - For the carrier
 
     /// Bytes have come for this node; those that are no message of a node are ignored.

@@ -74,6 +74,9 @@ package final class NodeList: LiveNodes {
             .sorted { $0.record.node.text < $1.record.node.text }
     }
 
+    /// The age of what this node knows of the records.
+    package var lag: Duration { follower.lag }
+
     package var others: Set<NodeName> {
         Set(all.compactMap { $0.state == .serving && $0.record.node != own.node ? $0.record.node : nil })
     }
@@ -87,7 +90,7 @@ package final class NodeList: LiveNodes {
     }
 
     /// Whether a node that this one hears nothing of is silent: this one may be the one that is cut off.
-    private var isFresh: Bool { follower.lag <= ClusterLimits.staleClaims }
+    private var isFresh: Bool { lag <= ClusterLimits.staleClaims }
 
     private func state(of seen: Seen, at now: NIODeadline, isFresh: Bool) -> Known.State {
         if seen.record.state == .left { return .left }

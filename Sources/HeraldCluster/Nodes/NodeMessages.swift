@@ -41,4 +41,8 @@ package enum NodeMessageKind: String, Hashable, Sendable {
     case rung
     /// A notification that is never stored, for a device of the node.
     case once
+    /// A query of the journal, which asks for the lines of the node.
+    case journal
+    /// A question for the state of the node.
+    case state
 }

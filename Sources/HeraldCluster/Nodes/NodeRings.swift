@@ -141,9 +141,7 @@ package final class NodeRings: Sendable {
     /// Begins to follow the claims, and waits until all present ones are known; after a failure it may be called again.
     /// - Throws: ``LogFailure`` if the log cannot be read or written.
     package func start() async throws {
-        try await withCheckedThrowingContinuation { continuation in
-            start { continuation.resume(with: $0) }
-        }
+        for follower in followers { try await follower.start() }
     }
 
     /// ``start()`` with a callback; `done` is called once, from any thread, when all present ones are known.
@@ -326,7 +324,10 @@ package final class NodeRings: Sendable {
         // The registration is new, or it has ended: its notification is never shown then.
         catchUp(device) { [self] result in
             guard case .success = result else { return }
-            _ = reference.holder?.storedElsewhere(passed.stored)
+            // The device may have come again meanwhile: then the read after its claim has the notification.
+            if mailbox.at(device, { $0.rung(passed.sequence, of: passed.slot) }) {
+                _ = reference.holder?.storedElsewhere(passed.stored)
+            }
             answer(passed, sender)
         }
     }

@@ -3,21 +3,17 @@ import NIOCore
 
 /// Reads or makes the record of the cluster.
 package enum ClusterIdentity {
-    private static let subject = LogSubject.meta("cluster")
+    static let subject = LogSubject.meta("cluster")
 
     /// The cluster's record; nil for a new cluster.
     package static func read(_ changes: RecordChanges) async throws -> ClusterRecord? {
-        try await withCheckedThrowingContinuation { continuation in
-            changes.read(subject, in: .meta, as: ClusterRecord.self) { result in
-                continuation.resume(with: result.map(\.record))
-            }
-        }
+        try await changes.read(subject, in: .meta, as: ClusterRecord.self).record
     }
 
     /// The cluster's record; a new cluster gets one, with `partitions`.
     ///
-    /// - Throws: ``RecordChangeFailure``, ``RecordError``, or ``OtherPartitions`` for a cluster that was made with another
-    ///   number.
+    /// - Throws: ``RecordChangeFailure``, ``RecordError``, ``ImportProblem/underWay(since:)``, or ``OtherPartitions`` for a
+    ///   cluster that was made with another number.
     package static func open(
         _ partitions: Partitions,
         at moment: WallTime,
@@ -46,8 +42,10 @@ package enum ClusterIdentity {
 }
 
 extension ClusterRecord {
-    /// - Throws: ``ClusterIdentity/OtherPartitions`` if the cluster has another number of partitions.
+    /// - Throws: ``ImportProblem/underWay(since:)``, or ``ClusterIdentity/OtherPartitions`` if the cluster has another number
+    ///   of partitions.
     func check(_ asked: Partitions) throws {
+        guard importSource == nil else { throw ImportProblem.underWay(since: created) }
         guard partitions == asked else {
             throw ClusterIdentity.OtherPartitions(partitions: partitions.count, asked: asked.count)
         }
@@ -55,6 +53,17 @@ extension ClusterRecord {
 }
 
 extension RecordChanges {
+    /// ``read(_:in:as:_:)`` as an async call.
+    package func read<Record: LogRecord & Equatable>(
+        _ subject: LogSubject,
+        in stream: LogStream,
+        as _: Record.Type
+    ) async throws -> Versioned<Record> {
+        try await withCheckedThrowingContinuation { continuation in
+            read(subject, in: stream, as: Record.self) { continuation.resume(with: $0) }
+        }
+    }
+
     /// ``change(_:in:from:_:_:)`` as an async call.
     package func change<Record: LogRecord & Equatable, Value: Sendable>(
         _ subject: LogSubject,

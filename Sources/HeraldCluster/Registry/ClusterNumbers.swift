@@ -64,6 +64,11 @@ package final class ClusterNumbers: Sendable {
         }
     }
 
+    /// The counter of apps.
+    static var nextApp: LogSubject { next(.apps) }
+
+    private static func next(_ kind: Kind) -> LogSubject { .meta("next.\(kind.rawValue)") }
+
     /// Raises a counter; after a lost answer, numbers may be left out.
     private func take(
         _ count: UInt64,
@@ -72,7 +77,7 @@ package final class ClusterNumbers: Sendable {
         _ done: @escaping @Sendable (Result<Range<UInt64>, any Error>) -> Void
     ) {
         let known = state.withLock { $0.counters[kind] ?? Versioned() }
-        changes.change(.meta("next.\(kind.rawValue)"), in: .meta, from: known) { record in
+        changes.change(Self.next(kind), in: .meta, from: known) { record in
             // 0 is no number.
             let first = record?.next ?? 1
             guard first < end else { throw OutOfNumbers() }

@@ -32,9 +32,7 @@ package struct ClusterTrust: LogRecord, Hashable {
 
     /// Reads the cluster's record as of this call, or later; nil for a new cluster.
     package static func read(_ changes: RecordChanges) async throws -> ClusterTrust? {
-        try await withCheckedThrowingContinuation { continuation in
-            changes.read(subject, in: .meta, as: ClusterTrust.self) { continuation.resume(with: $0.map(\.record)) }
-        }
+        try await changes.read(subject, in: .meta, as: ClusterTrust.self).record
     }
 
     /// Writes the record of a new cluster.
@@ -48,6 +46,12 @@ package struct ClusterTrust: LogRecord, Hashable {
             if let cluster = record, !replaces { try own.check(cluster) }
             record = own
         }
+    }
+
+    /// Removes the record, with which an import begins again.
+    package static func remove(_ changes: RecordChanges) async throws {
+        let present = try await changes.read(subject, in: .meta, as: ClusterTrust.self)
+        try await changes.change(subject, in: .meta, from: present) { $0 = nil }
     }
 
     private func check(_ cluster: ClusterTrust) throws(OtherTrust) {

@@ -17,20 +17,28 @@ struct BackupManifest: Codable, Hashable, Sendable {
         let sha256: String
     }
 
+    /// The part of a cluster that a backup has.
+    enum ClusterPart: String, Codable, Sendable {
+        /// Trust and journal of one node; the cluster keeps devices and notifications.
+        case node
+        /// All of it, and the journal of one node.
+        case whole
+    }
+
     /// The number grows when an older Herald cannot restore the backup.
     static let newestFormat = 2
 
-    /// 2 for a node of a cluster, otherwise 1.
+    /// 2 for a cluster or a node of it, otherwise 1.
     let format: Int
     /// The version of Herald that made the backup.
     let herald: String
     /// When the backup began, RFC 3339.
     let created: String
-    /// Notifications that wait, and devices that have connected; 0 if the service never ran, and for a node of a cluster.
+    /// Notifications that wait, and devices that have connected; 0 if the service never ran, and for one node of a cluster.
     let waiting: Int
     let devices: Int
-    /// True for a node of a cluster, which keeps devices and notifications; otherwise absent.
-    private let clusterNode: Bool?
+    /// Absent for a single machine.
+    let cluster: ClusterPart?
     /// Sorted by path.
     let files: [File]
     /// SHA-256 of the text of this manifest with an empty digest, in hexadecimal.
@@ -41,11 +49,11 @@ struct BackupManifest: Codable, Hashable, Sendable {
         created: String,
         waiting: Int,
         devices: Int,
-        isClusterNode: Bool,
+        cluster: ClusterPart?,
         files: [File]
     ) throws {
-        format = isClusterNode ? 2 : 1
-        clusterNode = isClusterNode ? true : nil
+        format = cluster == nil ? 1 : 2
+        self.cluster = cluster
         self.herald = herald
         self.created = created
         self.waiting = waiting
@@ -79,7 +87,7 @@ struct BackupManifest: Codable, Hashable, Sendable {
             created: found.created,
             waiting: found.waiting,
             devices: found.devices,
-            isClusterNode: found.isClusterNode,
+            cluster: found.cluster,
             files: found.files
         )
         guard found == made, Set(found.files.map(\.path)).count == found.files.count,
@@ -87,9 +95,6 @@ struct BackupManifest: Codable, Hashable, Sendable {
         else { throw damaged }
         self = found
     }
-
-    /// Whether the backup is of a cluster's node: its devices and notifications are in the cluster.
-    var isClusterNode: Bool { clusterNode == true }
 
     /// The content of the file.
     func bytes() throws -> Data {

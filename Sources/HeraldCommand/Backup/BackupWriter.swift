@@ -9,6 +9,8 @@ import HeraldTrust
 /// 1. The store, one snapshot.
 /// 2. The files of the trust folder, while no command changes them, and then the ledger.
 ///
+/// Of a cluster, the store gets what the streams have, and the trust what other nodes have changed.
+///
 /// The trust is the newer part: it knows every device and every revocation of the time at which the store was copied.
 struct BackupWriter {
     /// A finished backup.
@@ -23,6 +25,8 @@ struct BackupWriter {
     let folder: DataFolder
     /// The folder that the backup becomes.
     let target: String
+    /// The cluster of the node whose folder it is; nil to copy the folder alone.
+    var cluster: ClusterBackup?
 
     /// Makes the backup.
     /// - Throws: ``CommandError``; the message says if there is a backup that a loss of power may undo. Otherwise there is none.
@@ -80,7 +84,10 @@ struct BackupWriter {
             try BackupCheck.translatingCopyErrors {
                 try DatabaseCopy(of: .store, at: folder.databasePath).write(to: copy.databasePath)
             }
+            try await cluster?.fill(storeAt: copy.databasePath, now: now)
             try FileCopy.settle(copy.databasePath, mode: 0o600)
+        } else if cluster != nil {
+            throw CommandError(.folder, "\(folder.path) has no journal yet: start its node once, and repeat the backup")
         }
         let leftOut: [String]
         do {
@@ -90,13 +97,19 @@ struct BackupWriter {
         } catch let error as TrustError {
             throw CommandError(error)
         }
+        if let cluster {
+            try await cluster.takeTrust(into: copy)
+            try FileCopy.settle("\(draft)/\(BackupLayout.ledger)", mode: 0o600)
+        }
         let content = try BackupCheck.check(copy, of: folder.path)
+        let isNode = FileManager.default.fileExists(atPath: folder.nodePath)
+        let part: BackupManifest.ClusterPart? = cluster != nil ? .whole : isNode ? .node : nil
         let manifest = try BackupManifest(
             herald: Version.number,
             created: now.rfc3339,
-            waiting: content?.waiting ?? 0,
-            devices: content?.devices ?? 0,
-            isClusterNode: FileManager.default.fileExists(atPath: folder.nodePath),
+            waiting: part == .node ? 0 : content?.waiting ?? 0,
+            devices: part == .node ? 0 : content?.devices ?? 0,
+            cluster: part,
             files: try files(of: draft)
         )
         try SafeFile.write(Array(try manifest.bytes()), to: "\(draft)/\(BackupLayout.manifest)", mode: 0o600)

@@ -35,7 +35,9 @@ struct RestoreWriter {
         }
     }
 
-    private func readManifest() throws -> BackupManifest {
+    /// Reads the list of the backup.
+    /// - Throws: ``CommandError/Code/folder``.
+    func readManifest() throws -> BackupManifest {
         var isFolder: ObjCBool = false
         guard FileManager.default.fileExists(atPath: backup, isDirectory: &isFolder) else {
             throw CommandError(.folder, "there is no folder \(backup): name a folder that herald backup made")
@@ -133,7 +135,7 @@ struct RestoreWriter {
         let copy = DataFolder(path: draft)
         let content = try BackupCheck.check(copy, of: backup)
         // Another folder than the former node's: both must not have the same number.
-        if manifest.isClusterNode { try NodeFile().write(copy) }
+        if manifest.cluster != nil { try NodeFile().write(copy) }
         for part in BackupLayout.folders { try SafeFile.syncFolder(at: "\(draft)/\(part)") }
         try SafeFile.syncFolder(at: draft)
         return content?.damaged ?? 0
@@ -143,7 +145,7 @@ struct RestoreWriter {
     ///
     /// An interruption leaves a folder that another restore takes over.
     private func place(_ draft: DraftFolder, _ manifest: BackupManifest) throws {
-        let node = manifest.isClusterNode ? [BackupLayout.node] : []
+        let node = manifest.cluster != nil ? [BackupLayout.node] : []
         for part in BackupLayout.folders + node + [BackupLayout.authority] {
             let place = "\(folder.path)/\(part)"
             do {

@@ -6,6 +6,7 @@ import HeraldModel
 import HeraldNATS
 import HeraldStores
 import Logging
+import NIOCore
 import ServiceLifecycle
 import Synchronization
 
@@ -32,6 +33,8 @@ final class ClusterNode: Sendable {
     private let connected = Gauge(label: "herald_cluster_connected")
     private let faults = Gauge(label: "herald_cluster_faults")
     private let followed: FollowedStreams
+    private let states = NodeStates()
+    private let silence = NodeSilence()
 
     private init(
         name: NodeName,
@@ -88,14 +91,15 @@ final class ClusterNode: Sendable {
         guard let partitions = Partitions(count: configuration.partitions) else {
             throw CommandError(.configuration, "cluster-partitions is out of range")
         }
-        var file = try NodeFile.read(folder)
+        let hasDevices = try await ClusterStart.checkDevices(of: journal, folder)
         let step: @Sendable (String) -> Void = { text in
             manager.status(text)
             logger.info("\(text)")
         }
         step("connecting to NATS")
         let link = try EngineLink(configuration, logger: logger)
-        do {
+        return try await link.starting {
+            var file = try NodeFile.read(folder)
             try await link.waitUntilConnected()
             let checks = EngineChecks(configuration: configuration, jetStream: link.jetStream, clock: clock)
             step("checking the NATS servers")
@@ -114,8 +118,8 @@ final class ClusterNode: Sendable {
             let streamSet = ClusterStreams(link.jetStream, replicas: configuration.replicas)
             let scheduler = EventLoopScheduler(link.connection.eventLoop)
             step("checking the streams of the cluster")
-            let cluster = try await ClusterStart.onceReadable(onStep: step) {
-                try await streamSet.open(partitions, at: clock.now(), changes)
+            let cluster = try await ClusterStart.onceReadable(link, onStep: step) {
+                try await streamSet.open(partitions, mayBeNew: !hasDevices, at: clock.now(), changes)
             }
             try ClusterStart.refuse(await EngineSelfTest(log, node: name).run().map { [$0] } ?? [], logger)
             let entry = TrustEntry(
@@ -126,7 +130,7 @@ final class ClusterNode: Sendable {
                 step: step,
                 logger: logger
             )
-            let trust = try await ClusterStart.onceReadable(onStep: step) {
+            let trust = try await ClusterStart.onceReadable(link, onStep: step) {
                 try await entry.enter(
                     TrustEntry.Connection(log: log, barriers: barriers, changes: changes, scheduler: scheduler)
                 )
@@ -173,10 +177,12 @@ final class ClusterNode: Sendable {
                 logger: logger
             )
             do {
-                try await nodes.start()
-                try await store.load()
-                // Another node may have changed it while this one waited.
-                try await trust.catchUp()
+                try await ClusterStart.onceReadable(link, onStep: step) {
+                    try await nodes.start()
+                    try await store.load()
+                    // Another node may have changed it while this one waited.
+                    try await trust.catchUp()
+                }
                 try membership.check()
             } catch {
                 keeping.cancel()
@@ -198,9 +204,6 @@ final class ClusterNode: Sendable {
                 file: file,
                 logger: logger
             )
-        } catch {
-            await link.connection.close()
-            throw error
         }
     }
 
@@ -211,14 +214,24 @@ final class ClusterNode: Sendable {
         if let problem = link.problem { return ["no NATS server can be used (\(problem)): providers get 503"] }
         let leaderless = leaderless.withLock { $0 }
         return leaderless == 0
-            ? FollowedStreams.problem(store.lags).map { [$0] } ?? []
+            ? FollowedStreams.problem(lags).map { [$0] } ?? []
             : ["\(leaderless) streams have no leader, since a majority of the NATS servers is gone: providers get 503"]
     }
 
-    /// Faults that endanger what is stored, while the node serves.
-    var warnings: [String] {
+    /// Faults of the cluster's servers and nodes, which every node sees.
+    var warningsOfAll: [String] {
+        findings.withLock { $0.map(\.line) } + nodes.all.compactMap { NodeStates.warning($0) }
+    }
+
+    /// Faults of this node's part in the cluster.
+    var warningsOfNode: [String] {
         let trust = trust.problem.map { "trust is not in common with the other nodes now: \($0)" }
-        return findings.withLock { $0.map(\.line) } + [trust].compactMap(\.self)
+        return [trust, FollowedStreams.warning(lags)].compactMap(\.self)
+    }
+
+    /// The age of what this node knows of each stream that it follows.
+    private var lags: [(stream: LogStream, lag: Duration)] {
+        store.lags + [(.meta, nodes.lag), (.trust, trust.lag)]
     }
 
     /// The newest token key that each other live node opens, by its record.
@@ -227,6 +240,12 @@ final class ClusterNode: Sendable {
         return Dictionary(live.map { ($0.record.node, $0.record.newestTokenKey) }) { first, _ in first }
     }
 
+    /// The questions to other nodes, and of them.
+    var questions: NodeQuestions { NodeQuestions(exchange: messages.exchange) }
+
+    /// Whether a device is connected to another node.
+    func isHeldElsewhere(_ device: DeviceNumber) -> Bool { store.directory.isHeldElsewhere(device) }
+
     /// - Throws: If another process has taken this node's name.
     func check() throws { try membership.check() }
 
@@ -234,7 +253,8 @@ final class ClusterNode: Sendable {
     func measure() {
         connected.record(link.problem == nil ? 1 : 0)
         store.rings.measure()
-        followed.measure(store.lags)
+        followed.measure(lags)
+        states.measure(nodes.all)
         faults.record(findings.withLock { $0.count })
     }
 
@@ -246,7 +266,8 @@ final class ClusterNode: Sendable {
         while !Task.isCancelled {
             do { try await Task.sleep(for: ClusterStart.look) } catch { return }
             try store.check()
-            try FollowedStreams.check(store.lags)
+            try FollowedStreams.check(lags)
+            silence.look(at: nodes.all, logger)
             if membership.takeLongestGap() > NodeNameMachine.silence {
                 // The other nodes may have stopped to ring: devices are to look for them.
                 dismiss()
@@ -296,14 +317,26 @@ final class ClusterNode: Sendable {
 
     /// Ends this node's part in the cluster; after everything that stores has stopped.
     func close() async {
-        messages.close()
-        store.close()
-        nodes.close()
-        trust.close()
+        endFollowing()
         keeping.cancel()
         _ = await keeping.result
         await membership.leave()
         await link.connection.close()
+    }
+
+    private func endFollowing() {
+        messages.close()
+        store.close()
+        nodes.close()
+        trust.close()
+    }
+
+    /// Ends after a time all that waits for the servers: whatever they have not answered by then fails. Returns at once.
+    func abandon(after time: Duration) {
+        link.connection.eventLoop.scheduleTask(in: TimeAmount(time)) { [self] in
+            endFollowing()
+            link.connection.close(after: .zero)
+        }
     }
 }
 

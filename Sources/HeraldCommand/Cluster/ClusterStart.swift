@@ -1,5 +1,7 @@
+import Foundation
 import HeraldCluster
 import HeraldNATS
+import HeraldStores
 import Logging
 
 /// Steps of a start that wait for the servers, or refuse them.
@@ -8,12 +10,15 @@ enum ClusterStart {
     static let look = Duration.seconds(5)
     /// The time in which servers that have just started must serve reads.
     private static let firstRead = Duration.seconds(60)
+    /// The time in which a start that is told to stop may still say that the node leaves.
+    static let farewell = Duration.seconds(2)
     /// The looks in a row that must show a loss: a paused leader knows after ten seconds that it is none.
     static let lossLooks = 6
 
     /// Repeats work until the servers answer: for a while after their own start, they serve no reads.
     /// - Throws: The error of the work, or ``CommandError/Code/unreachable`` after ``firstRead``.
     static func onceReadable<Value: Sendable>(
+        _ link: EngineLink,
         onStep step: (String) -> Void,
         _ work: @Sendable () async throws -> Value
     ) async throws -> Value {
@@ -26,7 +31,8 @@ enum ClusterStart {
                 guard .now < end else {
                     throw CommandError(
                         .unreachable,
-                        "the NATS servers do not serve their streams: start those that are down (herald cluster status)"
+                        "\(link.serverName) does not serve the streams (\(reason(error))): start the NATS servers that are "
+                            + "down (herald cluster status), or restart \(link.serverName)"
                     )
                 }
                 if isFirst {
@@ -40,9 +46,18 @@ enum ClusterStart {
 
     private static func isTemporary(_ error: any Error) -> Bool {
         switch error {
-        case LogFailure.unavailable, LogFailure.behind, JetStreamError.failed: true
+        case LogFailure.unavailable, LogFailure.behind, LogFailure.silent, JetStreamError.failed: true
         case JetStreamError.refused(let refusal): refusal.status == JetStreamRefusal.unavailable
         default: false
+        }
+    }
+
+    private static func reason(_ error: any Error) -> String {
+        switch error {
+        case LogFailure.unavailable: "a write got no answer"
+        case LogFailure.behind: "a read found no replica that is up to date"
+        case LogFailure.silent(let stream): "\(stream) takes writes, and none of them came back"
+        default: "\(error)"
         }
     }
 
@@ -64,6 +79,21 @@ enum ClusterStart {
             try? await Task.sleep(for: look)
         }
         return await checks.look(streams, &seen).findings.filter { $0.severity == .refusal }
+    }
+
+    /// Looks for devices in the data folder, which a node keeps in the cluster.
+    /// - Returns: Whether there are some: then the folder is a restored one, and must not make a new cluster.
+    /// - Throws: ``CommandError/Code/configuration`` for the folder of a single machine.
+    static func checkDevices(of journal: SQLiteStore, _ folder: DataFolder) async throws -> Bool {
+        guard try await journal.hasContents() else { return false }
+        guard FileManager.default.fileExists(atPath: folder.nodePath) else {
+            throw CommandError(
+                .configuration,
+                "\(folder.path) has the devices of a single machine: take them into a new cluster with herald cluster import "
+                    + "\(folder.path), or start with an empty folder"
+            )
+        }
+        return true
     }
 
     /// Logs warnings.

@@ -1,3 +1,4 @@
+import CoreMetrics
 import Foundation
 import HeraldCluster
 import HeraldMailbox
@@ -17,6 +18,7 @@ struct EngineChecks: Sendable {
     func servers(of streams: some Sequence<StreamInfo> = []) async -> [ClusterFinding] {
         guard !configuration.monitors.isEmpty else { return connectedServer }
         let answers = await ServerMonitors(addresses: configuration.monitors).answers(clock)
+        Self.measureClocks(answers.compactMap(\.answer))
         let reports = answers.compactMap { $0.answer?.report }
         guard !reports.isEmpty else {
             return [
@@ -27,12 +29,25 @@ struct EngineChecks: Sendable {
                 )
             ]
         }
-        let findings = answers.flatMap { address, answer in
-            answer.map { ServerCheck(now: $0.time).findings($0.report) } ?? [Self.silent(address.absoluteString)]
-        }
+        let findings = Self.findings(answers)
         // A server that does not answer has no name here.
         guard reports.count == answers.count else { return findings }
         return findings + StreamCheck.unmonitored(streams, monitored: Set(reports.map(\.name)))
+    }
+
+    /// The faults that the answers of monitoring addresses show.
+    static func findings(_ answers: [(address: URL, answer: ServerMonitors.Answer?)]) -> [ClusterFinding] {
+        answers.flatMap { address, answer in
+            answer.map { ServerCheck(now: $0.time).findings($0.report) } ?? [Self.silent(address.absoluteString)]
+        } + RouteCheck.findings(answers.compactMap { $0.answer?.routes })
+    }
+
+    /// Sets the gauges of the servers' clocks, against this machine's.
+    private static func measureClocks(_ answers: [ServerMonitors.Answer]) {
+        for answer in answers {
+            Gauge(label: "herald_cluster_server_clock_offset_seconds", dimensions: [("server", answer.report.name)])
+                .record((answer.report.now - answer.time) / .seconds(1))
+        }
     }
 
     /// The fault of the server that this node is connected to: all that can be checked without monitoring.

@@ -81,6 +81,26 @@ final class EngineLink: Sendable {
         )
     }
 
+    /// Does the work of a start.
+    ///
+    /// The connection is closed if the work fails, and ``ClusterStart/farewell`` after its task is cancelled: then everything
+    /// that waits for an answer fails.
+    func starting<Value>(_ work: () async throws -> Value) async throws -> Value {
+        do {
+            return try await withTaskCancellationHandler {
+                try await work()
+            } onCancel: {
+                connection.close(after: ClusterStart.farewell)
+            }
+        } catch {
+            await connection.close()
+            throw error
+        }
+    }
+
+    /// The present server, in words.
+    var serverName: String { connection.serverInfo.map { "nats-server \($0.serverName)" } ?? "no NATS server" }
+
     /// The reason why no server is connected; nil while one is.
     var problem: String? {
         guard !connection.isConnected else { return nil }

@@ -17,13 +17,15 @@ struct ServerMonitors: Sendable {
     struct Answer: Sendable {
         let report: ServerReport
         let time: WallTime
+        /// Nil if it does not say.
+        let routes: ServerRoutes?
     }
 
     /// Asks every server at the same time; nil for one that does not answer.
     func answers(_ clock: any WallClock) async -> [(address: URL, answer: Answer?)] {
         await withTaskGroup(of: (Int, Answer?).self) { group in
             for (index, address) in addresses.enumerated() {
-                group.addTask { (index, await Self.report(of: address).map { Answer(report: $0, time: clock.now()) }) }
+                group.addTask { (index, await Self.answer(of: address, clock)) }
             }
             var answers = addresses.map { (address: $0, answer: Answer?.none) }
             for await (index, answer) in group { answers[index].answer = answer }
@@ -31,11 +33,19 @@ struct ServerMonitors: Sendable {
         }
     }
 
-    private static func report(of address: URL) async -> ServerReport? {
-        let request = HTTPClientRequest(url: address.appendingPathComponent("varz").absoluteString)
-        guard let answer = try? await HTTPClient.shared.execute(request, timeout: timeout), answer.status == .ok,
-            let body = try? await answer.body.collect(upTo: bodyBytes)
+    private static func answer(of address: URL, _ clock: any WallClock) async -> Answer? {
+        async let routes = body(of: address, "routez").flatMap { try? ServerRoutes(routez: $0.readableBytesView) }
+        guard let report = await body(of: address, "varz").flatMap({ try? ServerReport(varz: $0.readableBytesView) })
         else { return nil }
-        return try? ServerReport(varz: body.readableBytesView)
+        let time = clock.now()
+        return Answer(report: report, time: time, routes: await routes)
+    }
+
+    private static func body(of address: URL, _ page: String) async -> ByteBuffer? {
+        let request = HTTPClientRequest(url: address.appendingPathComponent(page).absoluteString)
+        guard let answer = try? await HTTPClient.shared.execute(request, timeout: timeout), answer.status == .ok else {
+            return nil
+        }
+        return try? await answer.body.collect(upTo: bodyBytes)
     }
 }

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import HeraldCluster
 import HeraldMailbox
 import HeraldModel
 
@@ -10,8 +11,11 @@ struct Backup: AsyncParsableCommand {
         discussion: """
             The backup has the trust folder with its ledger, and the store with registrations, notifications and the \
             journal. It has nothing of the running service (run/), and no demo device. It is checked before it gets its \
-            name. Keep it as secret as the data folder: it holds keys. Registrations and notifications of a cluster \
-            stay in the cluster: the backup of a node has the rest.
+            name. Keep it as secret as the data folder: it holds keys.
+
+            Of a cluster, name a node's folder, and the cluster's settings with --config: the backup has everything that \
+            the NATS servers keep, while the nodes serve, and that node's journal. Without the settings, it has the \
+            node's folder alone.
 
             Example:
               herald backup --data /var/lib/herald /var/backups/herald-monday
@@ -29,23 +33,45 @@ struct Backup: AsyncParsableCommand {
         try DataFolder(path: path).checkOwner()
         let folder = try DataFolder.existing(path)
         let target = DataFolder(path: out).path
-        let report = try await BackupWriter(folder: folder, target: target).write(now: ServiceClock().now())
+        let report = try await write(folder, to: target)
         for path in report.leftOut { Terminal.complain("herald: \(path) is not in the backup: it is no regular file") }
         DamageReport.complain(report.damaged)
         if data.json { return try Terminal.sayJSON(BackupReport(path: target, report.manifest, report.damaged)) }
         Terminal.say("backup         \(target)")
         report.manifest.lines.forEach(Terminal.say)
     }
+
+    private func write(_ folder: DataFolder, to target: String) async throws -> BackupWriter.Report {
+        var writer = BackupWriter(folder: folder, target: target)
+        let isNode = FileManager.default.fileExists(atPath: folder.nodePath)
+        guard isNode, let settings = try data.clusterSettings() else {
+            return try await writer.write(now: ServiceClock().now())
+        }
+        let clock = settings.clock.makeClock()
+        let session = try await ClusterSession.open(settings.cluster, clock)
+        do {
+            writer.cluster = try await ClusterBackup(session, of: folder)
+            let report = try await writer.write(now: clock.now())
+            await session.close()
+            return report
+        } catch {
+            await session.close()
+            throw error
+        }
+    }
 }
 
-/// `herald restore`: makes a data folder from a backup.
-struct Restore: ParsableCommand {
+/// `herald restore`: makes a data folder from a backup, and a cluster from the backup of one.
+struct Restore: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Make a data folder from a backup.",
         discussion: """
             Every byte is compared with the backup's list, and the databases are checked. Stop the service, and move its \
             folder away: a restore never overwrites. What happened since the backup is not in it; the command says what \
             this means.
+
+            With the settings of a cluster in --config, it also takes everything into NATS servers that have no cluster \
+            yet, and the folder is that of the first node. A backup of one node has nothing to take.
 
             Example:
               herald restore /var/backups/herald-monday --data /var/lib/herald
@@ -57,42 +83,89 @@ struct Restore: ParsableCommand {
 
     @OptionGroup var data: DataOptions
 
-    func run() throws {
+    func run() async throws {
         umask(0o077)
         let folder = DataFolder(path: try data.path())
-        let source = DataFolder(path: backup).path
-        let (manifest, damaged) = try RestoreWriter(backup: source, folder: folder).write()
+        let writer = RestoreWriter(backup: DataFolder(path: backup).path, folder: folder)
+        let settings = try writer.readManifest().cluster == .node ? nil : data.clusterSettings()
+        if let settings {
+            try settings.cluster.check(folder)
+            try await FolderImport.checkEmpty(settings)
+        }
+        let (manifest, damaged) = try writer.write()
+        let taken = try await take(folder, settings)
         DamageReport.complain(damaged)
-        if data.json { return try Terminal.sayJSON(BackupReport(path: folder.path, manifest, damaged)) }
+        if data.json { return try Terminal.sayJSON(BackupReport(path: folder.path, manifest, damaged, taken)) }
         Terminal.say("restored       \(folder.path)")
         Terminal.say("from           \(manifest.created), Herald \(manifest.herald)")
         manifest.lines.forEach(Terminal.say)
         if geteuid() == 0, FolderOwner(of: folder.path)?.user == 0 {
             Terminal.say("owner          root: if the service has a user of its own, chown -R the folder")
         }
-        RestoreReport.lines(isClusterNode: manifest.isClusterNode).forEach(Terminal.say)
+        if let taken {
+            Terminal.say("")
+            Terminal.say("taken into the cluster:")
+            taken.lines.forEach(Terminal.say)
+            ClusterImport.Summary.next(folder.path).forEach(Terminal.say)
+        }
+        RestoreReport.lines(taken == nil ? manifest.cluster : nil, folder.path).forEach(Terminal.say)
+    }
+
+    private func take(_ folder: DataFolder, _ settings: ServerConfiguration?) async throws -> ClusterImport.Summary? {
+        guard let settings else { return nil }
+        do {
+            return try await FolderImport(configuration: settings, folder: folder, isRestored: true).run()
+        } catch {
+            throw CommandError(
+                .refused,
+                "\(folder.path) is restored, but not in the cluster yet: \(error). Mend that, and run herald cluster import "
+                    + "\(folder.path)"
+            )
+        }
+    }
+}
+
+extension DataOptions {
+    /// The settings of the service, if they name a cluster.
+    /// - Throws: ``CommandError/Code/configuration``.
+    fileprivate func clusterSettings() throws -> ServerConfiguration? {
+        let environment = ProcessInfo.processInfo.environment
+        let settings = try ServerConfiguration(Settings(commandLine: [:], environment: environment, file: config))
+        return settings.cluster.servers.isEmpty ? nil : settings
     }
 }
 
 /// The meaning of a restore, for people.
 enum RestoreReport {
-    static func lines(isClusterNode: Bool) -> [String] {
-        guard !isClusterNode else {
-            return [
+    /// - Parameters:
+    ///   - part: The part of a cluster that is in the folder alone; nil for a service that is restored.
+    ///   - folder: The path of the folder.
+    /// - Returns: The lines.
+    static func lines(_ part: BackupManifest.ClusterPart?, _ folder: String) -> [String] {
+        switch part {
+        case .node:
+            [
                 "",
                 "Devices and notifications are in the cluster, and lose nothing. Credentials and revocations since the backup",
                 "come from there when the node starts. Lines that its journal got since are lost.",
             ]
+        case .whole:
+            [
+                "",
+                "If the cluster lives, start the node: devices, notifications and revocations are there. If it is lost, take",
+                "what the backup has into NATS servers without data: herald cluster import \(folder)",
+            ]
+        case nil:
+            [
+                "",
+                "The service is as it was at the backup. Since then:",
+                "- accepted notifications are lost; some that waited may be delivered again",
+                "- revocations are lost: revoke those devices and providers again",
+                "- used invitations are open again: withdraw them (herald device invite --list)",
+                "- device tokens that became invalid are valid again; to end them, run herald token rotate, and retire the older",
+                "  keys when the devices have connected",
+            ]
         }
-        return [
-            "",
-            "The service is as it was at the backup. Since then:",
-            "- accepted notifications are lost; some that waited may be delivered again",
-            "- revocations are lost: revoke those devices and providers again",
-            "- used invitations are open again: withdraw them (herald device invite --list)",
-            "- device tokens that became invalid are valid again; to end them, run herald token rotate, and retire the older",
-            "  keys when the devices have connected",
-        ]
     }
 }
 
@@ -114,22 +187,25 @@ private struct BackupReport: Encodable {
     let created: String
     let bytes: Int
     let files: Int
-    /// Whether devices and notifications are in a cluster.
-    let clusterNode: Bool
+    /// The part of a cluster that the backup has: `node` or `whole`; absent for a single machine.
+    let cluster: String?
     let waiting: Int?
     let devices: Int?
     let damaged: Int
+    /// Counts of what a restore took into a cluster; absent without one.
+    let taken: ClusterImport.Summary?
 
-    init(path: String, _ manifest: BackupManifest, _ damaged: Int) {
+    init(path: String, _ manifest: BackupManifest, _ damaged: Int, _ taken: ClusterImport.Summary? = nil) {
         self.path = path
         herald = manifest.herald
         created = manifest.created
         bytes = manifest.bytesInAll
         files = manifest.files.count
-        clusterNode = manifest.isClusterNode
-        waiting = manifest.isClusterNode ? nil : manifest.waiting
-        devices = manifest.isClusterNode ? nil : manifest.devices
+        cluster = manifest.cluster?.rawValue
+        waiting = manifest.cluster == .node ? nil : manifest.waiting
+        devices = manifest.cluster == .node ? nil : manifest.devices
         self.damaged = damaged
+        self.taken = taken
     }
 }
 
@@ -140,12 +216,14 @@ extension BackupManifest {
     /// The content for people.
     fileprivate var lines: [String] {
         let size = ["size           \(bytesInAll) bytes in \(files.count) files"]
-        guard !isClusterNode else {
+        guard cluster != .node else {
             return size + [
                 "content        authorities, keys, credentials and journal of a cluster's node; devices and notifications stay "
-                    + "in the cluster"
+                    + "in the cluster: to have them too, name its settings with --config"
             ]
         }
-        return size + ["devices        \(devices)", "notifications  \(waiting) waiting"]
+        let content =
+            cluster == .whole ? ["content        the whole cluster, with the journal of this node alone"] : []
+        return size + content + ["devices        \(devices)", "notifications  \(waiting) waiting"]
     }
 }

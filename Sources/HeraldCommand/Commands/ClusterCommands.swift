@@ -12,7 +12,9 @@ struct ClusterCommand: ParsableCommand {
             Example:
               herald cluster nats-conf --peers nats1,nats2,nats3 --output nats
             """,
-        subcommands: [ClusterNATSConf.self, ClusterStatus.self]
+        subcommands: [
+            ClusterNATSConf.self, ClusterStatus.self, ClusterNodes.self, ClusterEvict.self, ClusterImportCommand.self,
+        ]
     )
 }
 

@@ -12,8 +12,8 @@ struct Journal: AsyncParsableCommand {
         abstract: "Show what became of a notification.",
         discussion: """
             Prints one line for each event, oldest first: of one notification by its apns-id or apns-unique-id, or of \
-            all notifications of a device or a topic. Exits 1 for an unknown notification. Asks the running service; if \
-            none runs, it reads the folder.
+            all notifications of a device or a topic. Exits 1 for an unknown notification. Asks the running service, \
+            which in a cluster asks all nodes; if none runs, it reads the folder.
 
             Example:
               herald journal 2F7CA8F4-3B5C-4F4E-9F0E-6C0E4D2D2C11
@@ -53,17 +53,19 @@ struct Journal: AsyncParsableCommand {
     func run() async throws {
         let question = try question()
         let folder = try data.folder()
-        let entries =
+        let answer =
             switch try FolderLock.attempt(folder) {
-            case .taken(let lock): try await JournalReader.entries(question, limit: limit, in: folder, under: lock)
-            case .held: try await ControlClient(folder: folder).get(path(question), as: [JournalEntry].self)
+            case .taken(let lock):
+                JournalAnswer(try await JournalReader.entries(question, limit: limit, in: folder, under: lock))
+            case .held: try await ControlClient(folder: folder).journal(query(question))
             }
-        if data.json { try Terminal.sayJSON(entries) }
-        guard !entries.isEmpty else {
+        if data.json { try Terminal.sayJSON(answer.lines) }
+        for node in answer.missingNodes { Terminal.complain("herald: \(JournalText.missing(node))") }
+        guard !answer.lines.isEmpty else {
             if case .notification = question { throw CommandError(.refused, JournalText.nothing(about: question)) }
             return Terminal.complain("herald: \(JournalText.nothing(about: question))")
         }
-        if !data.json { JournalText.lines(entries).forEach(Terminal.say) }
+        if !data.json { JournalText.lines(answer.lines).forEach(Terminal.say) }
     }
 
     private func question() throws -> JournalQuestion {
@@ -84,14 +86,14 @@ struct Journal: AsyncParsableCommand {
     }
 
     /// Nothing that an identifier or a topic may hold means anything in a query.
-    private func path(_ question: JournalQuestion) -> String {
-        let query =
+    private func query(_ question: JournalQuestion) -> String {
+        let subject =
             switch question {
             case .notification(let id): "notification=\(id)"
             case .device(let id): "device=\(id)"
             case .topic(let topic): "topic=\(topic)"
             }
-        return "/v1/journal?\(query)&limit=\(limit)"
+        return "\(subject)&limit=\(limit)"
     }
 }
 
@@ -108,15 +110,22 @@ enum JournalText {
         }
     }
 
+    /// A node of the cluster that did not answer.
+    static func missing(_ node: String) -> String {
+        "node \(node) did not answer: its lines are missing (herald cluster nodes shows its state)"
+    }
+
+    /// The table; with the names of nodes in a cluster.
     static func lines(_ entries: [JournalEntry]) -> [String] {
-        var table = TextTable(["time", "what", "apns-id", "device", "topic"])
+        let hasNodes = entries.contains { $0.node != nil }
+        var table = TextTable(["time"] + (hasNodes ? ["node"] : []) + ["what", "apns-id", "device", "topic"])
         for entry in entries {
             var what = entry.state
             if let reason = entry.reason { what += " (\(reason))" }
             if let devices = entry.devices { what += devices == 1 ? " (1 device)" : " (\(devices) devices)" }
             if let replacement = entry.replacement { what += " by \(replacement)" }
             let topic = entry.environment == .sandbox ? "\(entry.topic) (sandbox)" : entry.topic
-            table.add([entry.time, what, entry.id, entry.device, topic])
+            table.add([entry.time] + (hasNodes ? [entry.node ?? ""] : []) + [what, entry.id, entry.device, topic])
         }
         return table.lines
     }

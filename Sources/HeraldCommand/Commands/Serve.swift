@@ -91,22 +91,42 @@ struct Serve: AsyncParsableCommand {
                 metadata: ["files": "\(descriptors.limit)", "connections": "\(shares)"]
             )
         }
-        let assembly = try await ServiceAssembly.make(
-            configuration,
-            folder: folder,
-            clock: clock,
-            manager: manager,
-            logger: logger
-        )
-        let reload = ConfigurationReload(assembly, threshold: threshold) { [self] in
-            try self.configuration(environment: ProcessInfo.processInfo.environment)
+        let stop = configuration.cluster.servers.isEmpty ? nil : await StopSignals()
+        let start = Task { [configuration] in
+            try await ServiceAssembly.make(
+                configuration,
+                folder: folder,
+                clock: clock,
+                manager: manager,
+                logger: logger
+            )
         }
-        do {
-            try await ServiceRun(assembly: assembly, metrics: metrics, reload: reload, hangups: hangups).run()
-        } catch {
-            ListeningAddresses.remove(from: folder)
-            throw error
+        try await withThrowingTaskGroup { group in
+            group.addTask { await stop?.watch() }
+            await stop?.onStop { start.cancel() }
+            if let assembly = try await started(start, stop, logger) {
+                let reload = ConfigurationReload(assembly, threshold: threshold) { [self] in
+                    try self.configuration(environment: ProcessInfo.processInfo.environment)
+                }
+                defer { ListeningAddresses.remove(from: folder) }
+                let run = ServiceRun(assembly: assembly, metrics: metrics, reload: reload, hangups: hangups, stop: stop)
+                try await run.run()
+            }
+            group.cancelAll()
         }
-        ListeningAddresses.remove(from: folder)
+    }
+
+    /// The service that has started; nil if it was told to stop meanwhile, and has been closed.
+    /// - Throws: The reason why it cannot start.
+    private func started(
+        _ start: Task<ServiceAssembly, any Error>,
+        _ stop: StopSignals?,
+        _ logger: Logger
+    ) async throws -> ServiceAssembly? {
+        let result = await start.result
+        guard await stop?.isStopping ?? false else { return try result.get() }
+        logger.notice("stopped before the start was complete")
+        if case .success(let assembly) = result { await assembly.close() }
+        return nil
     }
 }

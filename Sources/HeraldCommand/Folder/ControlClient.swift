@@ -36,7 +36,18 @@ struct ControlClient: Sendable {
         accepting failures: [HTTPResponseStatus] = [],
         as type: Answer.Type = Answer.self
     ) async throws -> Answer {
-        try ControlClient.decode(type, try await exchange(.GET, path, body: nil, accepting: failures))
+        try ControlClient.decode(type, try await exchange(.GET, path, body: nil, accepting: failures).data)
+    }
+
+    /// Asks for lines of the journal, of all nodes of a cluster.
+    /// - Parameter query: The query of `GET /v1/journal`.
+    /// - Throws: As ``get(_:accepting:as:)``.
+    func journal(_ query: String) async throws -> JournalAnswer {
+        let (data, headers) = try await exchange(.GET, "/v1/journal?\(query)", body: nil)
+        return JournalAnswer(
+            try ControlClient.decode([JournalEntry].self, data),
+            missingNodes: headers[canonicalForm: JournalAnswer.missingNodesField].map(String.init)
+        )
     }
 
     /// Sends a POST request.
@@ -47,13 +58,13 @@ struct ControlClient: Sendable {
         as type: Answer.Type = Answer.self
     ) async throws -> Answer {
         let body = Array(try JSONEncoder().encode(body))
-        return try ControlClient.decode(type, try await exchange(.POST, path, body: body))
+        return try ControlClient.decode(type, try await exchange(.POST, path, body: body).data)
     }
 
     /// Sends a POST request without a body.
     /// - Throws: As ``post(_:body:as:)``.
     func post<Answer: Decodable>(_ path: String, as type: Answer.Type) async throws -> Answer {
-        try ControlClient.decode(type, try await exchange(.POST, path, body: nil))
+        try ControlClient.decode(type, try await exchange(.POST, path, body: nil).data)
     }
 
     /// Sends a POST request without a body, and ignores the answer.
@@ -67,7 +78,7 @@ struct ControlClient: Sendable {
         _ path: String,
         body: [UInt8]?,
         accepting failures: [HTTPResponseStatus] = []
-    ) async throws -> Data {
+    ) async throws -> (data: Data, headers: HTTPHeaders) {
         guard let url = URL(httpURLWithSocketPath: folder.controlSocketPath, uri: path) else {
             throw CommandError(.unreachable, "\(folder.controlSocketPath) cannot be the name of a socket")
         }
@@ -78,9 +89,10 @@ struct ControlClient: Sendable {
             request.body = .bytes(body)
         }
         let status: HTTPResponseStatus
+        let headers: HTTPHeaders
         let answer: ByteBuffer
         do {
-            (status, answer) = try await ControlClient.execute(request)
+            (status, headers, answer) = try await ControlClient.execute(request)
         } catch {
             throw CommandError(
                 .unreachable,
@@ -92,18 +104,21 @@ struct ControlClient: Sendable {
             let failure = try? JSONDecoder().decode(WebFailure.self, from: data)
             throw CommandError(.refused, failure?.error ?? "the service answered \(status.code)")
         }
-        return data
+        return (data, headers)
     }
 
-    private static func execute(_ request: HTTPClientRequest) async throws -> (HTTPResponseStatus, ByteBuffer) {
+    private static func execute(
+        _ request: HTTPClientRequest
+    ) async throws -> (HTTPResponseStatus, HTTPHeaders, ByteBuffer) {
         var configuration = HTTPClient.Configuration()
         // Retrying a local socket that nobody listens on is useless.
         configuration.connectionPool.retryConnectionEstablishment = false
         let client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
-        let outcome: Result<(HTTPResponseStatus, ByteBuffer), any Error>
+        let outcome: Result<(HTTPResponseStatus, HTTPHeaders, ByteBuffer), any Error>
         do {
             let response = try await client.execute(request, timeout: timeout)
-            outcome = .success((response.status, try await response.body.collect(upTo: maximumAnswerBytes)))
+            let body = try await response.body.collect(upTo: maximumAnswerBytes)
+            outcome = .success((response.status, response.headers, body))
         } catch {
             outcome = .failure(error)
         }

@@ -6,6 +6,8 @@ import HeraldModel
 struct JournalReader {
     let store: any JournalStore
     let registry: Registry
+    /// The name of this node in its cluster, for its lines; nil for a service that stands alone.
+    var node: String?
 
     /// The newest lines that match, oldest first.
     /// - Throws: If the journal cannot be read.
@@ -13,7 +15,12 @@ struct JournalReader {
         var events: [JournalEvent] = []
         for query in queries(question) { events += try await store.lines(matching: query, limit: limit) }
         return events.sorted { $0.time < $1.time }.suffix(limit).map { event in
-            JournalEntry(event, device: event.device.flatMap(registry.device), app: registry.app(event.app))
+            JournalEntry(
+                event,
+                device: event.device.flatMap(registry.device),
+                app: registry.app(event.app),
+                node: node
+            )
         }
     }
 

@@ -34,9 +34,23 @@ struct ServiceAdministration: Administration {
     }
 
     var warnings: [String] {
+        ownWarnings + (assembly.cluster?.warningsOfAll ?? [])
+    }
+
+    /// The warnings about this process and its folder.
+    private var ownWarnings: [String] {
         let damaged = assembly.store.damagedRows
         let damage = damaged == 0 ? nil : "damaged rows of the store were left out (\(damaged)): check the disk"
-        return [watch.warning, clockWatch.warning, damage].compactMap(\.self) + (assembly.cluster?.warnings ?? [])
+        return [watch.warning, clockWatch.warning, damage].compactMap(\.self) + (assembly.cluster?.warningsOfNode ?? [])
+    }
+
+    /// The state of this node, for the others of its cluster.
+    var nodeReport: NodeReport {
+        NodeReport(
+            devicesConnected: assembly.postOffice.connectedCount,
+            problems: problems,
+            warnings: ownWarnings
+        )
     }
 
     var status: ServiceStatus {
@@ -49,8 +63,8 @@ struct ServiceAdministration: Administration {
         )
     }
 
-    func journal(_ question: JournalQuestion, limit: Int) async throws -> [JournalEntry] {
-        try await JournalReader(store: assembly.store, registry: assembly.registry).entries(question, limit: limit)
+    func journal(_ question: JournalQuestion, limit: Int) async throws -> JournalAnswer {
+        try await assembly.journal.answer(question, limit: limit)
     }
 
     func channels(of bundle: Topic?, limit: Int) async throws -> [ChannelEntry] {
@@ -180,8 +194,13 @@ struct ServiceAdministration: Administration {
             created: device.created.rfc3339,
             expires: device.expires.rfc3339,
             revoked: device.revoked?.rfc3339,
-            connected: assembly.registry.number(of: device.id).map { assembly.postOffice.isConnected($0) } ?? false
+            connected: assembly.registry.number(of: device.id).map { isConnected($0) } ?? false
         )
+    }
+
+    /// Whether a device is connected to this node, or to another one of its cluster.
+    private func isConnected(_ device: DeviceNumber) -> Bool {
+        assembly.postOffice.isConnected(device) || assembly.cluster?.isHeldElsewhere(device) == true
     }
 
     func reloadTrust() async throws {

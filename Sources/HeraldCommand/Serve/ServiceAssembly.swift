@@ -247,6 +247,8 @@ extension ServiceAssembly {
         await store.close()
     }
 
+    var journal: ServiceJournal { ServiceJournal(store: store, registry: registry, cluster: cluster) }
+
     var drillOperations: DrillOperations { DrillOperations(service: drills, seal: trust.seal) }
 
     /// The activation listener, which tells devices the port of the device listener.

@@ -17,6 +17,7 @@ struct ServiceGauges: Sendable {
     private let storeSize = Gauge(label: "herald_store_size_bytes")
     private let storeFree = Gauge(label: "herald_store_free_bytes")
     private let writesPending = Gauge(label: "herald_store_writes_pending")
+    private let arrivalsWaiting = Gauge(label: "herald_device_arrivals_waiting")
     private let devices: Gauge
     private let providers: Gauge
     private let binary: Gauge
@@ -47,6 +48,7 @@ struct ServiceGauges: Sendable {
         if let free = assembly.store.freeSpace { storeFree.record(free) }
         writesPending.record(assembly.store.pendingWrites)
         devices.record(assembly.courier.connectionCount)
+        arrivalsWaiting.record(assembly.courier.waitingArrivals)
         providers.record(assembly.gateway.connectionCount)
         binary.record(assembly.binaryGateway.binaryConnectionCount)
         feedback.record(assembly.binaryGateway.feedbackConnectionCount)

@@ -17,6 +17,8 @@ struct ServiceRun {
     let metrics: PrometheusRegistry
     let reload: ConfigurationReload
     let hangups: UnixSignalsSequence
+    /// The signals of a node of a cluster; nil for a service that stands alone.
+    let stop: StopSignals?
 
     /// - Throws: If a listener cannot be opened, or the store has failed permanently.
     func run() async throws {
@@ -72,6 +74,11 @@ struct ServiceRun {
             clockWatch: clockWatch,
             started: started
         )
+        assembly.cluster?.questions.answer { [journal = assembly.journal] question, limit in
+            try await journal.ownLines(question, limit: limit)
+        } report: {
+            administration.nodeReport
+        }
         let gauges = ServiceGauges(assembly, administration)
         let console = Console(
             configuration: consoleConfiguration,
@@ -159,6 +166,9 @@ struct ServiceRun {
                 throw error
             }
         }
+        if let cluster = assembly.cluster {
+            services.append(ClusterStopLimit(node: cluster, gracePeriod: configuration.gracePeriod))
+        }
         // The last service is told first to stop.
         services.append(
             Watchdog(
@@ -171,12 +181,13 @@ struct ServiceRun {
         )
         var lifecycle = ServiceGroupConfiguration(
             services: services.map { .init(service: $0) },
-            gracefulShutdownSignals: [.sigterm, .sigint],
+            gracefulShutdownSignals: stop == nil ? [.sigterm, .sigint] : [],
             logger: Logger(label: HeraldLogHandler.lifecycle)
         )
         // Cancels whatever has not ended by then.
         lifecycle.maximumGracefulShutdownDuration = configuration.gracePeriod + .seconds(5)
         let group = ServiceGroup(configuration: lifecycle)
+        await stop?.onStop { await group.triggerGracefulShutdown() }
         defer { unlink(folder.controlSocketPath) }
         try await group.run()
     }

@@ -44,6 +44,22 @@ struct ClusterService: Service {
     }
 }
 
+/// Bounds the time in which a node that stops waits for the servers: all parts before the end of the grace period, then a
+/// farewell.
+struct ClusterStopLimit: Service {
+    /// The time after the grace period in which the node may still say that it leaves.
+    static let farewell = Duration.seconds(2)
+
+    let node: ClusterNode
+    let gracePeriod: Duration
+
+    func run() async throws {
+        // The group stops on cancellation too.
+        try? await gracefulShutdown()
+        node.abandon(after: gracePeriod + Self.farewell)
+    }
+}
+
 /// Notices that the data folder was deleted or moved.
 struct StoreFileWatch: Service {
     let store: SQLiteStore

@@ -20,7 +20,12 @@ package struct AdminRoutes: Sendable {
         routes.get("status") { _, _ in try WebReply.json(administration.status) }
         routes.get("journal") { request, _ in
             let (question, limit) = try journalQuestion(request)
-            return try WebReply.json(await administration.journal(question, limit: limit))
+            let answer = try await administration.journal(question, limit: limit)
+            let missing = answer.missingNodes.joined(separator: ", ")
+            return try WebReply.json(
+                answer.lines,
+                fields: missing.isEmpty ? [:] : [JournalAnswer.missingNodesField: missing]
+            )
         }
         routes.get("channels") { request, _ in
             let bundle = try bundle(request)

@@ -80,6 +80,8 @@ package struct JournalEntry: Codable, Hashable, Sendable {
     package let replacement: String?
     /// Number of devices that a broadcast was sent to.
     package let devices: Int?
+    /// Node of a cluster that wrote the line; nil for a service that stands alone.
+    package let node: String?
 
     private enum CodingKeys: String, CodingKey {
         case time
@@ -92,10 +94,11 @@ package struct JournalEntry: Codable, Hashable, Sendable {
         case reason
         case replacement
         case devices
+        case node
     }
 
     /// Makes an entry of an event; the caller looks up device and app.
-    package init(_ event: JournalEvent, device: DeviceID?, app: App?) {
+    package init(_ event: JournalEvent, device: DeviceID?, app: App?, node: String? = nil) {
         time = event.time.rfc3339
         id = event.id.description
         uniqueID = event.uniqueID.description
@@ -108,6 +111,7 @@ package struct JournalEntry: Codable, Hashable, Sendable {
         reason = parts.count == 2 ? String(parts[1].dropLast()) : nil
         devices = event.subscriberCount.map { Int(clamping: $0) }
         replacement = event.replacement?.description
+        self.node = node
     }
 }
 

@@ -13,7 +13,9 @@ package protocol Administration: Sendable {
     var status: ServiceStatus { get }
 
     /// Matching lines of the journal, oldest first; the newest ones if there are more than `limit`.
-    func journal(_ question: JournalQuestion, limit: Int) async throws -> [JournalEntry]
+    ///
+    /// In a cluster they are those of all nodes.
+    func journal(_ question: JournalQuestion, limit: Int) async throws -> JournalAnswer
 
     /// Broadcast channels, of one app in both environments or of all; at most `limit`.
     func channels(of bundle: Topic?, limit: Int) async throws -> [ChannelEntry]

@@ -117,6 +117,12 @@ enum MetricCatalog {
             "Age of what this node knows of a stream that it follows, in seconds."
         ),
         MetricDescription(
+            "herald_cluster_nodes",
+            .gauge,
+            labels: ["state"],
+            "Nodes of the cluster by state, as this node sees them: live, silent, left (herald cluster nodes names them)."
+        ),
+        MetricDescription(
             "herald_cluster_passed_on_total",
             .counter,
             "Notifications that are never stored and went to the node of their device."
@@ -126,6 +132,12 @@ enum MetricCatalog {
             .counter,
             labels: ["kind"],
             "Messages to other nodes that a notification was stored for a device there: sent, answered, repeated, given_up."
+        ),
+        MetricDescription(
+            "herald_cluster_server_clock_offset_seconds",
+            .gauge,
+            labels: ["server"],
+            "Time by which the clock of a NATS server is ahead of this machine's, in seconds."
         ),
         MetricDescription(
             "herald_cluster_takeovers_total",
@@ -160,6 +172,16 @@ enum MetricCatalog {
             "herald_delivery_duration_seconds",
             .histogram,
             "Time from acceptance to the device's acknowledgement, in seconds (steps of 1 ms), of notifications that did not wait in the store."
+        ),
+        MetricDescription(
+            "herald_device_arrivals_refused_total",
+            .counter,
+            "Devices refused because they had waited for their turn: too many arrived at once at a node of a cluster."
+        ),
+        MetricDescription(
+            "herald_device_arrivals_waiting",
+            .gauge,
+            "Devices that wait for their turn to arrive at a node of a cluster."
         ),
         MetricDescription("herald_device_connections_total", .counter, "Connections of devices."),
         MetricDescription(

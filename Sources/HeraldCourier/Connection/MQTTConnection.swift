@@ -98,7 +98,10 @@ final class MQTTConnection: ChannelInboundHandler, DeadlineHolder {
         sender.close()
         keepAliveRegistration?.cancel()
         keepAliveRegistration = nil
-        if let link { courier.connections.remove(link) }
+        if let link {
+            link.noteGone()
+            courier.connections.remove(link)
+        }
         // The link holds the connection: neither would ever go.
         link = nil
         self.context = nil
@@ -314,7 +317,7 @@ final class MQTTConnection: ChannelInboundHandler, DeadlineHolder {
         switch fault {
         case .tooManyTakeovers, .wrongClientIdentifier, .foreignToken, .queueFull:
             courier.logger.notice("connection of a device refused", metadata: metadata)
-        case .unavailable, .malformed, .protocolError, .keepAliveTimeout:
+        case .unavailable, .busy, .malformed, .protocolError, .keepAliveTimeout:
             courier.logger.debug("connection of a device ended", metadata: metadata)
         }
     }

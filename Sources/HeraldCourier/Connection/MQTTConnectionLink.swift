@@ -10,6 +10,7 @@ package final class MQTTConnectionLink: DeviceLink {
     package let identity: DeviceIdentity
     private let inbox: LoopInbox<LinkMessage>
     private let hasRefusedRegistration = Atomic(false)
+    private let gone = Atomic(false)
     private let connection: NIOLoopBound<MQTTConnection>
 
     /// Made on the event loop of the connection.
@@ -41,6 +42,11 @@ package final class MQTTConnectionLink: DeviceLink {
     func reportsRegistrationRefusal() -> Bool {
         !hasRefusedRegistration.exchange(true, ordering: .relaxed)
     }
+
+    /// Whether the connection is gone: nobody waits for an answer.
+    var isGone: Bool { gone.load(ordering: .relaxed) }
+
+    func noteGone() { gone.store(true, ordering: .relaxed) }
 
     /// Answers a request that the connection made of the registry.
     func complete(_ answer: RegistryAnswer) {

@@ -77,6 +77,15 @@ package struct CourierConfiguration: Sendable {
     /// Two copies of one certificate take over from each other without end. Past the limit the newer connection is refused
     /// for the rest of the minute, and the log says so.
     package var takeoversPerMinute = 10
+    /// Devices of a cluster's node that arrive at once, from CONNECT until their session and their mailbox are read.
+    ///
+    /// 64: at 5 ms for an arrival they are 12,000 a second, more than a node does TLS handshakes for. Those of ten nodes keep
+    /// the NATS servers busy for 0.1 s, which is how long a notification waits behind them.
+    package var arrivalsUnderWay = 64
+    /// The time after which a device that waits for its turn is refused with 0x89, and comes again.
+    ///
+    /// 5 s: many clients give up after 10 s.
+    package var longestArrivalWait: Duration = .seconds(5)
     /// Interval between checks for connections whose certificate has expired.
     package var expirySweep: Duration = .seconds(10)
     /// Connections in a second whose devices are sent new tokens, after the token key has changed.

@@ -79,6 +79,8 @@ extension Registry: DeviceRegistry {}
 
 /// The post office, as connections of devices use it: from their event loops, and without waiting.
 package protocol DevicePostOffice: AnyObject, Sendable {
+    /// The reads of mailboxes that are under way.
+    var readCount: Int { get }
     func registration(_ slot: Slot) -> Registration?
     func attach(_ device: DeviceNumber, link: any DeviceLink, isSavingPower: Bool, fence: UInt64)
     func detach(_ device: DeviceNumber, fence: UInt64)

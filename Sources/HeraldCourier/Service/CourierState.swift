@@ -84,6 +84,7 @@ struct CourierMetrics: Sendable {
     let connections = Counter(label: MetricName.deviceConnections)
     let refusals = Counter(label: MetricName.deviceRefusals)
     let fullQueues = Counter(label: MetricName.deviceQueuesFull)
+    let arrivalsRefused = Counter(label: MetricName.deviceArrivalsRefused)
     let registrationsRefused = Counter(label: MetricName.registrationsRefused)
     let tokensMissing = Counter(label: MetricName.deviceTokensMissing)
     private let deliveryDuration = Timer(label: MetricName.deliveryDuration)

@@ -10,11 +10,28 @@ struct ConnectRefusal {
     var fault: ConnectionFault?
 
     static let unavailable = ConnectRefusal(code: .serverUnavailable, fault: .unavailable)
+    static let busy = ConnectRefusal(
+        code: .serverBusy,
+        reason: "too many devices connect at once: try again later",
+        fault: .busy
+    )
     static let tooManyTakeovers = ConnectRefusal(
         code: .quotaExceeded,
         reason: "another connection uses this certificate",
         fault: .tooManyTakeovers
     )
+}
+
+extension ConnectRefusal {
+    /// The refusal for an answer of the registry that does not admit the device.
+    init(_ answer: RegistryAnswer) {
+        self =
+            switch answer {
+            case .tooManyTakeovers: .tooManyTakeovers
+            case .busy: .busy
+            default: .unavailable
+            }
+    }
 }
 
 /// A session as CONNECT and the stored record make it.

@@ -71,6 +71,8 @@ enum RegistryAnswer: Hashable, Sendable {
     case failed
     /// The device took over from itself too often within a short time.
     case tooManyTakeovers
+    /// Too many devices arrive at once.
+    case busy
 }
 
 /// A device that the registry admitted.
@@ -153,6 +155,7 @@ struct DeviceClaim: Hashable, Sendable {
 enum ConnectionFault: String, Hashable, Sendable {
     case wrongClientIdentifier = "device refused: its client identifier is not that of its certificate"
     case unavailable = "device refused: the registry is not available"
+    case busy = "device refused: it has waited for its turn, since too many devices arrive at once"
     case tooManyTakeovers = "device refused: two connections with its certificate keep replacing each other"
     case foreignToken = "device disconnected: it presented a token that is not its own"
     case malformed = "device disconnected: it sent bytes that are not MQTT"

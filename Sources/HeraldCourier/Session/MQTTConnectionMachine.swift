@@ -115,7 +115,7 @@ struct MQTTConnectionMachine {
         switch phase {
         case .admitting(let handshake):
             guard case .admitted(let admitted) = answer else {
-                return refuse(handshake.version, answer == .tooManyTakeovers ? .tooManyTakeovers : .unavailable)
+                return refuse(handshake.version, ConnectRefusal(answer))
             }
             return begin(handshake, admitted, now: now)
         case .storing(let handshake, let negotiated):

@@ -36,7 +36,13 @@ struct DeliveryShard {
     // MARK: - Posting
 
     /// Decides about a notification; one posted as `discarded` is only journaled, if its token is valid.
-    mutating func post(_ envelope: Envelope, discarded: JournalState? = nil) -> PostDecision {
+    ///
+    /// - Parameter isHeldElsewhere: Whether another node holds the device, asked if it is not connected here.
+    mutating func post(
+        _ envelope: Envelope,
+        discarded: JournalState? = nil,
+        isHeldElsewhere: @autoclosure () -> Bool = false
+    ) -> PostDecision {
         let slot = envelope.notification.slot
         let index = slots.index(of: slot)
         let registration = slots.registration(at: index)
@@ -46,23 +52,25 @@ struct DeliveryShard {
             add(.recordThenAccept(discarded ?? .discardedDisabled), to: envelope)
             return .pending
         }
-        return envelope.notification.storedUntil == nil ? postOnce(envelope) : postStorable(envelope, index)
+        guard envelope.notification.storedUntil != nil else { return postOnce(envelope) }
+        if let connection = connections[slot.device], let gate = connection.gates[slot.app] {
+            post(envelope, on: connection, gate)
+        } else {
+            let isElsewhere = connections[slot.device] == nil && isHeldElsewhere()
+            slots.addUnconfirmedWrite(at: index)
+            add(.store(isElsewhere ? .beforeDelivery : .deviceOffline, nil), to: envelope)
+        }
+        return .pending
     }
 
-    private mutating func postStorable(_ envelope: Envelope, _ index: SlotTable.Index) -> PostDecision {
+    private mutating func post(_ envelope: Envelope, on connection: DeviceConnection, _ gate: AppGate) {
         let slot = envelope.notification.slot
-        guard let connection = connections[slot.device], let gate = connection.gates[slot.app] else {
-            slots.addUnconfirmedWrite(at: index)
-            add(.store(.deviceOffline, nil), to: envelope)
-            return .pending
-        }
         let now = envelope.notification.received
         let hold = holdRules.hold(envelope.notification, on: connection, at: now)
         if case .direct = gate.state {
             if hold == nil, !holdRules.storesFirst, gate.qualityOfService > 0, gate.unconfirmedWrites == 0 {
                 let number = deliver(envelope, on: connection, gate, state: .unstored, at: now)
-                grace.add(PutTag(fence: connection.fence, delivery: number), of: slot.device)
-                return .pending
+                return grace.add(PutTag(fence: connection.fence, delivery: number), of: slot.device)
             }
             if let hold { block(slot, on: connection, for: hold) }
         }
@@ -71,7 +79,6 @@ struct DeliveryShard {
         let reason = hold.map { StoreReason($0.reason) } ?? (holdRules.storesFirst ? .beforeDelivery : .backlog)
         effects.append(.envelope(envelope, .store(reason, connection.addUnconfirmedWrite(slot.app))))
         envelope.note(JournalState(stored: reason), next: hold?.until)
-        return .pending
     }
 
     /// Stores every delivery that stayed unacknowledged for one full tick.
@@ -220,7 +227,12 @@ struct DeliveryShard {
             return connection.moveGate(slot.app, to: .catchingUp(read: read, newest: put))
         }
         // The newest of the slot in the store's own order: nothing older waits behind it.
-        deliverStored(StoredNotification(put), on: connection, gate, at: now)
+        let hold = deliverStored(StoredNotification(put), on: connection, gate, at: now)
+        // A hold that was known when it was posted is on record.
+        guard let hold, put.envelope.status?.state ?? .storedBeforeDelivery == .storedBeforeDelivery else { return }
+        let state = JournalState(stored: StoreReason(hold.reason))
+        put.envelope.note(state, next: hold.until)
+        add(.record(state), to: put.envelope)
     }
 
     /// A write failed, and nothing of it is kept, or its outcome is unknown; what the device did all the same counts.
@@ -269,18 +281,21 @@ struct DeliveryShard {
     }
 
     /// Delivers, discards or holds the newest notification of a slot.
+    /// - Returns: The hold, if it is held.
+    @discardableResult
     private mutating func deliverStored(
         _ stored: StoredNotification,
         on connection: DeviceConnection,
         _ gate: AppGate,
         at now: WallTime
-    ) {
+    ) -> Hold? {
         let slot = stored.notification.slot
         let isEnabled = slots.registration(slot)?.isEnabled ?? false
         connection.noteStored(stored.sequence, app: slot.app)
         if isEnabled, !holdRules.isExpired(stored.notification, at: now) {
             if let hold = holdRules.holdOfStored(stored.notification, on: connection, at: now) {
-                return block(slot, on: connection, for: hold)
+                block(slot, on: connection, for: hold)
+                return hold
             }
             connection.noteSequence(stored.sequence, app: slot.app)
             deliver(stored.envelope, on: connection, gate, state: .stored(sequence: stored.sequence), at: now)
@@ -289,6 +304,7 @@ struct DeliveryShard {
             add(.remove(sequence: stored.sequence, state), to: stored.envelope)
         }
         connection.moveGate(slot.app, to: .direct)
+        return nil
     }
 
     /// The stored notifications of slots could not be read: they are read again at the next release.

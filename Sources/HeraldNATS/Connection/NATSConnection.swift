@@ -106,6 +106,11 @@ package final class NATSConnection: Sendable {
         try? await eventLoop.submit { self.driver.value.close() }.get()
     }
 
+    /// Closes the connection for good after a time, as ``close()`` does; returns at once.
+    package func close(after time: Duration) {
+        eventLoop.scheduleTask(in: TimeAmount(time)) { self.driver.value.close() }
+    }
+
     /// Whether a message can be sent now.
     package var isConnected: Bool {
         shared.state.withLock { if case .up = $0.state { true } else { false } }

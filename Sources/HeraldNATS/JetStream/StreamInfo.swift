@@ -8,6 +8,8 @@ package struct StreamInfo: Hashable, Sendable, Decodable {
     package let state: State
     /// Leader and followers; nil if the server is not part of a cluster.
     package let cluster: Cluster?
+    /// Time of the answer (RFC 3339); nil if the server does not say it.
+    package let answered: String?
 
     package struct State: Hashable, Sendable, Decodable {
         package let messages: UInt64
@@ -48,6 +50,7 @@ package struct StreamInfo: Hashable, Sendable, Decodable {
 
     private enum CodingKeys: String, CodingKey {
         case created, state, cluster
+        case answered = "ts"
         case configuration = "config"
     }
 }

@@ -46,7 +46,7 @@ package struct NATSHeaders: Hashable, Sendable {
     }
 
     /// The last value of a field: a server appends its own fields to those of a stored message.
-    func lastValue(_ name: StaticString) -> String? {
+    package func lastValue(_ name: StaticString) -> String? {
         withValue(name, isLast: true) { String(decoding: $0, as: UTF8.self) }
     }
 

@@ -68,8 +68,14 @@ final class BinaryJournalLookup: JournalLookup {
             defer { state.waiting = [] }
             return state.waiting
         }
-        let lines = await client.lines("topic=\(topic)&limit=\(Self.maximumLines)", upTo: Self.maximumBytes)
-        let page = lines.map { JournalPage($0, isWhole: $0.count < Self.maximumLines) }
+        let answer = await client.lines("topic=\(topic)&limit=\(Self.maximumLines)", upTo: Self.maximumBytes)
+        let page = answer.map { answer in
+            JournalPage(
+                answer.lines,
+                isWhole: answer.lines.count < Self.maximumLines,
+                missingNodes: answer.missingNodes
+            )
+        }
         for continuation in served { continuation.resume(returning: .page(page)) }
         let next = state.withLock { state -> CheckedContinuation<NextStep, Never>? in
             guard state.waiting.isEmpty else { return state.waiting.removeFirst() }
@@ -89,27 +95,31 @@ struct JournalPage: Sendable {
     private let lines: [UInt32: [JournalLine]]
     /// Time of its oldest line; nil if the journal has no older ones.
     private let start: WallTime?
+    private let missingNodes: String?
 
     /// - Parameters:
     ///   - lines: The lines, oldest first.
     ///   - isWhole: Whether the journal has no older lines.
-    init(_ lines: [JournalLine], isWhole: Bool) {
+    ///   - missingNodes: The nodes of a cluster whose lines are missing; nil if there are none.
+    init(_ lines: [JournalLine], isWhole: Bool, missingNodes: String? = nil) {
         var byNumber: [UInt32: [JournalLine]] = [:]
         for line in lines {
             guard let number = Self.number(line.id) else { continue }
             byNumber[number, default: []].append(line)
         }
         self.lines = byNumber
+        self.missingNodes = missingNodes
         start = isWhole ? nil : lines.first.flatMap { WallTime(rfc3339: $0.time) } ?? WallTime(milliseconds: .max)
     }
 
-    /// The result for a notification; ``JournalResult/unavailable(_:)`` if its lines may be older than the page.
+    /// The result for a notification; ``JournalResult/unavailable(_:)`` if its lines may be older than the page,
+    /// or those of a missing node.
     func result(of number: UInt32, since moment: WallTime) -> JournalResult {
         let result = JournalResult(lines[number] ?? [])
         if result == .notAccepted, let start, start > moment - Self.skew {
             return .unavailable("its newest lines do not reach back to when the row was queued")
         }
-        return result
+        return result.lacking(missingNodes)
     }
 
     /// The binary identifier at the end of an `apns-id` of version 8; nil for other versions.

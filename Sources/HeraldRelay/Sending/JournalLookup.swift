@@ -41,10 +41,27 @@ package enum JournalResult: Hashable, Sendable {
         }
         self = received > refused ? .pending : .notAccepted
     }
+
+    /// The result if the lines of some nodes are missing: one of them may have accepted the notification.
+    /// - Parameter nodes: The names of the nodes; nil if no lines are missing.
+    func lacking(_ nodes: String?) -> JournalResult {
+        guard let nodes, self == .notAccepted else { return self }
+        return .unavailable("nodes of its cluster did not answer: \(nodes)")
+    }
+}
+
+/// The lines of an answer.
+struct JournalLines: Sendable {
+    /// The field of an HTTP answer that names nodes of a cluster whose lines are missing.
+    static let missingNodesField = "herald-missing-nodes"
+
+    let lines: [JournalLine]
+    /// The names of those nodes; nil if there are none.
+    let missingNodes: String?
 }
 
 /// The members of a journal line that the relay uses.
-struct JournalLine: Decodable {
+struct JournalLine: Decodable, Sendable {
     let id: String
     let time: String
     let state: String
@@ -73,7 +90,7 @@ struct HTTP2JournalLookup: JournalLookup {
     let client: JournalClient
     func result(of id: NotificationID, since start: WallTime) async -> JournalResult {
         switch await client.lines("notification=\(id)&limit=1000", upTo: Self.maximumBytes) {
-        case .success(let lines): JournalResult(lines)
+        case .success(let answer): JournalResult(answer.lines).lacking(answer.missingNodes)
         case .failure(let error): .unavailable(error.message)
         }
     }
@@ -107,7 +124,7 @@ final class JournalClient: Sendable {
 
     /// The lines that match a query, oldest first.
     /// - Returns: The lines, or the reason for which the journal is unavailable. An answer of more than `limit` bytes is a failure.
-    func lines(_ query: String, upTo limit: Int) async -> Result<[JournalLine], JournalError> {
+    func lines(_ query: String, upTo limit: Int) async -> Result<JournalLines, JournalError> {
         do {
             let token = try self.token.withLock { token in
                 let known = try token ?? readToken()
@@ -130,7 +147,7 @@ final class JournalClient: Sendable {
     }
 
     private enum Answer {
-        case answered(Result<[JournalLine], JournalError>)
+        case answered(Result<JournalLines, JournalError>)
         case tokenRefused
     }
 
@@ -144,7 +161,9 @@ final class JournalClient: Sendable {
         }
         let body = try await response.body.collect(upTo: limit)
         do {
-            return .answered(.success(try JSONDecoder().decode([JournalLine].self, from: Data(body.readableBytesView))))
+            let lines = try JSONDecoder().decode([JournalLine].self, from: Data(body.readableBytesView))
+            let missing = response.headers.first(name: JournalLines.missingNodesField)
+            return .answered(.success(JournalLines(lines: lines, missingNodes: missing)))
         } catch {
             return .answered(.failure(JournalError(message: "the answer is not from a journal")))
         }

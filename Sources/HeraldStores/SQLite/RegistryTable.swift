@@ -162,7 +162,7 @@ enum RegistryTable {
     }
 
     /// The first generation of a new registration: above those of all deleted ones.
-    private static func generationFloor(_ database: Database) throws -> UInt32 {
+    static func generationFloor(_ database: Database) throws -> UInt32 {
         let selection = try database.cachedStatement(sql: "SELECT value FROM setting WHERE name = 'generation_floor'")
         return try Int64.fetchOne(selection).map { try CheckedRow.valid(UInt32(exactly: $0)) } ?? 0
     }
@@ -204,7 +204,7 @@ enum RegistryTable {
         return (found, isDamaged)
     }
 
-    private static func save(_ registration: Registration, _ database: Database) throws {
+    static func save(_ registration: Registration, _ database: Database) throws {
         try database.cachedStatement(
             sql: "INSERT OR REPLACE INTO registration (\(columns)) VALUES (?, ?, ?, ?, ?, ?, ?)"
         ).execute(

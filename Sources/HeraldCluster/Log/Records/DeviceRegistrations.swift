@@ -23,15 +23,41 @@ package struct DeviceRegistrations: LogRecord, Hashable {
 
     package let device: DeviceNumber
     /// The least generation of a new registration: greater than that of every forgotten one.
-    private(set) var generationFloor: UInt32 = 0
+    package private(set) var generationFloor: UInt32 = 0
     private(set) var entries: [AppNumber: Entry] = [:]
 
     package init(_ device: DeviceNumber) {
         self.device = device
     }
 
+    /// Registrations that another store has, with their generations.
+    /// - Parameters:
+    ///   - device: The device.
+    ///   - registrations: Its registrations.
+    ///   - feedback: Its tokens on the feedback list.
+    ///   - generationFloor: The least generation of a new registration.
+    package init(
+        _ device: DeviceNumber,
+        _ registrations: [Registration],
+        feedback: [FeedbackRecord],
+        generationFloor: UInt32
+    ) {
+        self.device = device
+        self.generationFloor = generationFloor
+        for registration in registrations {
+            entries[registration.slot.app] = Entry(
+                generation: registration.generation,
+                isLive: registration.isLive,
+                isEnabled: registration.isEnabled,
+                registered: registration.registered,
+                ended: registration.ended
+            )
+        }
+        for record in feedback { addFeedback(record) }
+    }
+
     /// Whether there is nothing to keep.
-    var isEmpty: Bool { entries.isEmpty && generationFloor == 0 }
+    package var isEmpty: Bool { entries.isEmpty && generationFloor == 0 }
 
     /// The registrations, in no order.
     package var registrations: [Registration] { entries.map { registration($0, $1) } }
@@ -51,7 +77,7 @@ package struct DeviceRegistrations: LogRecord, Hashable {
     }
 
     /// The tokens on the feedback list.
-    var feedback: [FeedbackRecord] {
+    package var feedback: [FeedbackRecord] {
         entries.compactMap { app, entry in
             entry.feedback.map {
                 FeedbackRecord(slot: Slot(device: device, app: app), generation: $0.generation, time: $0.time)

@@ -1,0 +1,79 @@
+import ArgumentParser
+import Foundation
+import HeraldCluster
+import HeraldMailbox
+import HeraldNATS
+import Logging
+
+/// The options with which a command reaches a cluster without a node.
+struct ClusterAccess: ParsableArguments {
+    @Option(help: ArgumentHelp("A YAML file with the settings of `herald serve`.", valueName: "file"))
+    var config: String?
+
+    @OptionGroup(title: ClusterSettings.title) var options: SettingOptions<ClusterSettings>
+
+    /// Connects to the servers, does the work, and closes the connection.
+    /// - Throws: ``CommandError``, or an error of the work.
+    func visit<Result: Sendable>(_ work: (ClusterVisit) async throws -> Result) async throws -> Result {
+        let environment = ProcessInfo.processInfo.environment
+        let settings = try ServerConfiguration(
+            Settings(commandLine: options.typed, environment: environment, file: config)
+        )
+        guard !settings.cluster.servers.isEmpty else {
+            throw CommandError(
+                .configuration,
+                "no cluster is configured: name its NATS servers with --cluster, or its settings with --config"
+            )
+        }
+        let link = try EngineLink(settings.cluster, logger: Logger(label: "herald") { _ in SwiftLogNoOpLogHandler() })
+        do {
+            try await link.waitUntilConnected()
+            let result = try await work(ClusterVisit(configuration: settings.cluster, link: link))
+            await link.connection.close()
+            return result
+        } catch {
+            await link.connection.close()
+            throw error
+        }
+    }
+}
+
+/// A command's connection to a cluster, beside its nodes.
+struct ClusterVisit {
+    let configuration: ClusterConfiguration
+    let link: EngineLink
+
+    /// The records of the cluster and its nodes.
+    /// - Throws: ``CommandError`` if the servers do not have them, or do not answer.
+    func records() async throws -> ClusterRecords {
+        do {
+            return try await ClusterRecords(link.jetStream)
+        } catch JetStreamError.refused(let refusal) where refusal.code == JetStreamRefusal.streamNotFound {
+            throw CommandError(
+                .refused,
+                "the NATS servers have no streams of Herald's: start a node, which makes them"
+            )
+        } catch {
+            throw CommandError(
+                .unreachable,
+                "the NATS servers do not show the nodes (\(error)): wait some seconds, or see herald cluster status"
+            )
+        }
+    }
+
+    /// The nodes, as their records and their answers show them.
+    func nodes(_ records: ClusterRecords) async throws -> NodeTable {
+        // One that has left has nobody who answers.
+        let asked = records.nodes.filter { $0.record.state != .left }.map(\.record.node)
+        let reports = try await reports(of: Set(asked))
+        return NodeTable(records.nodes, at: records.now ?? ServiceClock().now(), reports)
+    }
+
+    private func reports(of nodes: Set<NodeName>) async throws -> [NodeName: NodeReport] {
+        // Nodes answer by name.
+        guard let name = NodeName("command-\(String(UInt64.random(in: 0 ... .max), radix: 36))") else { return [:] }
+        let messages = try NATSNodeMessages(link.connection, node: name)
+        defer { messages.close() }
+        return await NodeQuestions(exchange: messages.exchange).reports(of: nodes)
+    }
+}

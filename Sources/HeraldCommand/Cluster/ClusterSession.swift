@@ -1,0 +1,87 @@
+import HeraldCluster
+import HeraldMailbox
+import HeraldModel
+import HeraldNATS
+import Logging
+
+/// The connection of a command to a cluster, beside its nodes.
+struct ClusterSession: Sendable {
+    /// The name of this machine's node.
+    let node: NodeName
+    let configuration: ClusterConfiguration
+    let link: EngineLink
+    let log: NATSLog
+    let barriers: LogBarriers
+    let changes: RecordChanges
+    let scheduler: EventLoopScheduler
+    let clock: any WallClock
+    let logger: Logger
+
+    /// Connects to the servers; the caller closes the session.
+    /// - Throws: ``CommandError`` for a setting that cannot be used, or if no server answers.
+    static func open(_ configuration: ClusterConfiguration, _ clock: any WallClock) async throws -> ClusterSession {
+        let node = try configuration.nodeName()
+        let logger = Logger(label: "herald") { _ in SwiftLogNoOpLogHandler() }
+        let link = try EngineLink(configuration, logger: logger)
+        do {
+            try await link.waitUntilConnected()
+        } catch {
+            await link.connection.close()
+            throw error
+        }
+        let log = NATSLog(link.jetStream)
+        let barriers = LogBarriers(log: log, node: node)
+        return ClusterSession(
+            node: node,
+            configuration: configuration,
+            link: link,
+            log: log,
+            barriers: barriers,
+            changes: RecordChanges(log: log, barriers: barriers),
+            scheduler: EventLoopScheduler(link.connection.eventLoop),
+            clock: clock,
+            logger: logger
+        )
+    }
+
+    func close() async { await link.connection.close() }
+
+    /// Tells each step on standard error: some wait for the servers.
+    static func tell(_ step: String) { Terminal.complain("herald: \(step)") }
+
+    var checks: EngineChecks { EngineChecks(configuration: configuration, jetStream: link.jetStream, clock: clock) }
+
+    /// The record of the cluster.
+    /// - Throws: ``CommandError/Code/refused`` if there is none, ``ImportProblem/underWay(since:)``.
+    func cluster() async throws -> ClusterRecord {
+        let found = await checks.answers(about: [LogStream.meta])
+        if case .failure(.refused(let refusal))? = found[.meta], refusal.code == JetStreamRefusal.streamNotFound {
+            throw Self.noCluster
+        }
+        let record = try await ClusterStart.onceReadable(link, onStep: Self.tell) {
+            try await ClusterIdentity.read(changes)
+        }
+        guard let record else { throw Self.noCluster }
+        if record.importSource != nil { throw ImportProblem.underWay(since: record.created) }
+        return record
+    }
+
+    private static let noCluster = CommandError(
+        .refused,
+        "the NATS servers of the setting cluster have no cluster of Herald's: check the setting, or start a node, which makes one"
+    )
+
+    /// Opens the trust of a folder, with all that the cluster has of it, or shares it with a new cluster.
+    func enterTrust(of folder: DataFolder, hostnames: [String]) async throws {
+        let entry = TrustEntry(
+            configuration: configuration,
+            folder: folder,
+            hostnames: hostnames,
+            clock: clock,
+            step: { _ in },
+            logger: logger
+        )
+        let connection = TrustEntry.Connection(log: log, barriers: barriers, changes: changes, scheduler: scheduler)
+        try await ClusterStart.onceReadable(link, onStep: Self.tell) { try await entry.enter(connection) }.close()
+    }
+}

@@ -1,0 +1,71 @@
+import Foundation
+import HeraldCluster
+import HeraldConsole
+import NIOCore
+
+/// Questions between the nodes, and of `herald cluster` to them.
+///
+/// Their bodies are JSON, so nodes of two versions understand each other during an upgrade.
+struct NodeQuestions: Sendable {
+    let exchange: NodeExchange
+
+    /// Answers what other nodes and `herald cluster` ask of this one.
+    /// - Parameters:
+    ///   - journal: The lines of this node's own journal.
+    ///   - report: The state of this node.
+    func answer(
+        journal: @escaping @Sendable (JournalQuestion, _ limit: Int) async throws -> [JournalEntry],
+        report: @escaping @Sendable () -> NodeReport
+    ) {
+        exchange.receive(.journal) { payload, _, reply in
+            guard let inquiry = Self.decode(payload, as: JournalInquiry.self), let question = inquiry.question else {
+                return
+            }
+            Task {
+                // Without an answer, the asking node says that the lines of this one are missing.
+                guard let lines = try? await journal(question, inquiry.limit), let body = Self.encode(lines) else {
+                    return
+                }
+                reply(body)
+            }
+        }
+        exchange.receive(.state) { _, _, reply in
+            // Health looks at the disk, and must not hold up the messages of other nodes.
+            Task {
+                if let body = Self.encode(report()) { reply(body) }
+            }
+        }
+    }
+
+    /// The lines of other nodes' journals, by node; nodes without an answer within ``ClusterLimits/answerTime`` are absent.
+    func journal(_ question: JournalQuestion, limit: Int, of nodes: Set<NodeName>) async -> [NodeName: [JournalEntry]] {
+        guard let body = Self.encode(JournalInquiry(question, limit: limit)) else { return [:] }
+        let answers = await answers(to: body, as: .journal, of: nodes)
+        return answers.compactMapValues { Self.decode($0, as: [JournalEntry].self) }
+    }
+
+    /// The states of nodes; nodes without an answer within ``ClusterLimits/answerTime`` are absent.
+    func reports(of nodes: Set<NodeName>) async -> [NodeName: NodeReport] {
+        await answers(to: ByteBuffer(), as: .state, of: nodes).compactMapValues { Self.decode($0, as: NodeReport.self) }
+    }
+
+    private func answers(
+        to question: ByteBuffer,
+        as kind: NodeMessageKind,
+        of nodes: Set<NodeName>
+    ) async -> [NodeName: ByteBuffer] {
+        await withCheckedContinuation { continuation in
+            exchange.ask(question, as: kind, of: nodes, within: ClusterLimits.answerTime) {
+                continuation.resume(returning: $0)
+            }
+        }
+    }
+
+    private static func encode(_ value: some Encodable) -> ByteBuffer? {
+        (try? JSONEncoder().encode(value)).map { ByteBuffer(bytes: $0) }
+    }
+
+    private static func decode<Value: Decodable>(_ body: ByteBuffer, as type: Value.Type) -> Value? {
+        try? JSONDecoder().decode(type, from: Data(body.readableBytesView))
+    }
+}

@@ -1,0 +1,81 @@
+"""The whole of a cluster as an operator sees it from any node: journal, nodes, health, metrics; and a node that is gone."""
+
+import json
+import os
+import re
+import signal
+import urllib.request
+
+from parties import assert_accepted
+from provider import Provider, listening_device
+from service import PATIENCE, eventually, herald
+from test_cluster_node import options
+from test_cluster_nodes import nodes, trio
+
+
+def cluster(trio, *command, check=True):
+    """`herald cluster …` with the settings of these servers."""
+    name, value, *_, monitor, monitors = options(trio)
+    return herald("cluster", *command, name, value, monitor, monitors, check=check)
+
+
+def states(trio):
+    """Each node's state, and the devices that are connected to it."""
+    return {node["name"]: (node["state"], node.get("devices_connected")) for node in json.loads(cluster(trio, "nodes", "--json").stdout)}
+
+
+def metrics(node):
+    with urllib.request.urlopen(f"http://127.0.0.1:{node.listeners['console']}/metrics", timeout=PATIENCE) as answer:
+        found = re.findall(r'^herald_cluster_(?:nodes\{state="(\w+)"\}|(claims)) (\S+)$', answer.read().decode(), re.M)
+    return {state or name: int(float(value)) for state, name, value in found}
+
+
+def evict(trio, name):
+    result = cluster(trio, "evict", name, check=False)
+    return result.returncode, result.stdout + result.stderr
+
+
+def test_any_node_shows_the_whole_also_when_one_is_gone(trio, nodes):
+    a, b, c = nodes
+    device = listening_device(b)
+    with Provider(a, a.provider_certificate()) as provider:
+        answer = provider.push(device.token, {"id": "somewhere"})
+        assert_accepted(answer)
+    eventually(lambda: device.messages)
+    find = lambda *more: herald("journal", answer.id, "--data", c.data, *more, check=False)
+
+    def places():
+        return {(line["node"], line["state"]) for line in json.loads(find("--json").stdout)}
+
+    # Its whole life, wherever a line was written.
+    eventually(lambda: {("node1", "received"), ("node2", "delivered")} <= places(), what="a whole life")
+    assert "did not answer" not in find().stderr
+    times = [line["time"] for line in c.journal("--device", device.id)]
+    assert times and times == sorted(times)
+    assert states(trio) == {"node1": ("live", 0), "node2": ("live", 1), "node3": ("live", 0)}
+    eventually(lambda: cluster(trio, "status", check=False).returncode == 0, what="a whole cluster")
+    (known,) = [each for each in json.loads(herald("device", "list", "--data", c.data, "--json").stdout) if each["id"] == device.id]
+    assert known["connected"], "a device that is connected to another node"
+
+    os.kill(b.pid, signal.SIGSTOP)
+    found = find()
+    assert found.returncode == 0 and "node1" in found.stdout and "node2 did not answer: its lines are missing" in found.stderr
+    code, words = evict(trio, "node2")
+    assert code == 1 and "node2 is live" in words and "stop it first" in words
+    code, words = evict(trio, "node4")
+    assert code == 1 and "node1 (live), node2 (live), node3 (live)" in words
+    b.kill()
+    eventually(lambda: metrics(c) == {"live": 2, "silent": 1, "left": 0, "claims": 1}, what="a silent node in the metrics")
+    assert "node node2 has given no sign of life" in herald("status", "--data", c.data).stdout
+    eventually(lambda: states(trio)["node2"] == ("silent", None), what="a silent node")
+    status = cluster(trio, "status", check=False)
+    assert status.returncode == 0 and "herald cluster evict node2" in status.stdout
+    assert evict(trio, "node2") == (0, "node node2 is removed; devices released: 1\n")
+    assert set(states(trio)) == {"node1", "node3"}
+    eventually(lambda: metrics(c) == {"live": 2, "silent": 0, "left": 0, "claims": 0}, what="an evicted node in the metrics")
+    assert "did not answer" not in find().stderr
+
+    # It comes back as a new node, with its journal.
+    b.start()
+    device.stop()
+    eventually(lambda: ("node2", "delivered") in places(), what="the lines of a node that is back")
