@@ -100,7 +100,7 @@ class Run:
         close(loads[len(self.nodes):])
 
     def computed(self, name):
-        """What the table of growth takes for it, with so many nodes; None for what it does not need."""
+        """The cost of it in the table of growth, with so many nodes; None for one that the table does not need."""
         if name not in growth.COSTS["measured"]:
             return None
         operation, unit = name.split("_", 1)
