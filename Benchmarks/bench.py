@@ -39,7 +39,8 @@ GROUPS = {
     idle_memory: ["idle_memory", "idle_memory_churn"],
     store: ["store", "store_sync_1ms", "store_sync_5ms", "store_queue"],
     nats: ["nats"],
-    cluster: ["cluster_commit"],
+    cluster: ["cluster_commit", "cluster_elsewhere", "cluster_elsewhere_nats", "cluster_elsewhere_p50", "cluster_nodes_2", "cluster_nodes_3",
+              "cluster_arrival"],
     ledger: ["ledger_enroll", "ledger_revoke", "ledger_start", "ledger_list"],
 }
 

@@ -5,12 +5,9 @@ import ssl
 import statistics
 import time
 
-import h2.config
-import h2.connection
-import h2.events
-
-from loads import PAYLOAD_BYTES, DeviceLoad, Window
+from loads import DeviceLoad, Window
 from machine import WORK
+from provider_connection import ProviderConnection, payload
 from provider_figures import TOPIC
 from servers import Herald, Mosquitto
 
@@ -19,24 +16,11 @@ MESSAGES = 5
 PAUSE = 2
 
 
-def payload():
-    """Of the form that the load reads: 1, and the monotonic clock in eighteen digits of nanoseconds."""
-    head = '{"t":1%018d,"aps":{"alert":"' % time.monotonic_ns()
-    return (head + "x" * (PAYLOAD_BYTES - len(head) - 3) + '"}}').encode()
-
-
-class Provider:
-    """One HTTP/2 connection that makes a channel and sends to it."""
+class Provider(ProviderConnection):
+    """A connection that makes a channel and sends to it."""
 
     def __init__(self, herald):
-        self.bearer = "bearer " + herald.provider_token()
-        context = ssl.create_default_context(cafile=str(herald.ca))
-        context.set_alpn_protocols(["h2"])
-        plain = socket.create_connection(("127.0.0.1", herald.port("api")))
-        plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.socket = context.wrap_socket(plain, server_hostname="localhost")
-        self.h2 = h2.connection.H2Connection(h2.config.H2Configuration(header_encoding="utf-8"))
-        self.h2.initiate_connection()
+        super().__init__(herald, herald.provider_token())
         answer = self.ask(f"/1/apps/{TOPIC}/channels", b'{"message-storage-policy":0,"push-type":"LiveActivity"}')
         self.channel = answer["apns-channel-id"]
 
@@ -47,23 +31,6 @@ class Provider:
     def send(self, body):
         self.ask(f"/4/broadcasts/apps/{TOPIC}", body, ("apns-channel-id", self.channel), ("apns-expiration", "0"),
                  ("apns-priority", "10"), ("apns-push-type", "liveactivity"))
-
-    def ask(self, path, body, *fields):
-        stream = self.h2.get_next_available_stream_id()
-        self.h2.send_headers(stream, [(":method", "POST"), (":scheme", "https"), (":authority", "localhost"),
-                                      (":path", path), ("authorization", self.bearer), *fields])
-        self.h2.send_data(stream, body, end_stream=True)
-        self.socket.sendall(self.h2.data_to_send())
-        answer = {}
-        while True:
-            for event in self.h2.receive_data(self.socket.recv(65536)):
-                if isinstance(event, h2.events.ResponseReceived):
-                    answer = dict(event.headers)
-                if isinstance(event, h2.events.StreamEnded):
-                    if answer[":status"] not in ("200", "201"):
-                        raise RuntimeError(f"{path} was answered {answer}")
-                    return answer
-            self.socket.sendall(self.h2.data_to_send())
 
 
 class Publisher:

@@ -1,4 +1,4 @@
-"""The figure of a cluster's store: commits to three NATS servers, beside a bare publisher on the same connection code."""
+"""The figures of a cluster: its store, beside a bare publisher on the same connection code; then those of several nodes."""
 
 import itertools
 import json
@@ -7,6 +7,7 @@ import subprocess
 
 from machine import ON_LOAD_CORES, RELEASE, WORK
 from nats_trio import Trio
+from node_figures import arrival, elsewhere, more_nodes
 from report import median
 
 # Notifications of a run, those in flight, and the bytes of each payload.
@@ -14,6 +15,12 @@ COUNT, WINDOW, BYTES = 60_000, 512, 500
 
 
 def cluster(settings, report):
+    """All figures of a cluster."""
+    for figure in (_commits, elsewhere, more_nodes, arrival):
+        figure(settings, report)
+
+
+def _commits(settings, report):
     """Commits with three replicas, every write synced. All three servers share a core.
 
     The ratio by CPU is that of client and servers together; the client's and the servers' stand beside it.

@@ -1,12 +1,13 @@
-"""The costs of a cluster's operations in a real run, beside those that the table of growth takes.
+"""The costs of a cluster's operations in real runs, beside those that the table of growth takes.
 
     SCRIPT=growth_check.py Benchmarks/run [DEVICES…]       1,000, 5,000 and 20,000 devices unless told otherwise
 
-Three NATS servers, one Herald node and real device connections on one machine. Each cost is that of `costs.json`.
+Three NATS servers, Herald and real device connections on one machine. Each cost is that of `costs.json`. One node has all devices, if
+it may open as many files; otherwise several have equal shares, and what that costs more is computed as in the table of growth.
 """
 
-import contextlib
 import json
+import math
 import pathlib
 import re
 import resource
@@ -17,12 +18,13 @@ import time
 
 import growth
 import machine
+from growth import cost
 from identities import Identities
 from loads import DeviceLoad, Requests, device_tokens, send_each
 from machine import ON_LOAD_CORES, RELEASE, WORK, exact_cpu_seconds, private_memory
 from nats_trio import Trio
+from node_figures import Cluster
 from provider_figures import DAY, TOPIC
-from servers import Herald
 
 SIZES = (1000, 5000, 20_000)
 #: Notifications to each connected device.
@@ -32,6 +34,13 @@ SETTLE = 3
 WAITING = 100_000
 #: Seconds after which a server drops blocks of its files that nobody reads: 10, and some.
 UNUSED = 15
+#: Files that a process opens besides its connections.
+OTHER_FILES = 1000
+
+
+def nodes_for(devices):
+    """The fewest nodes whose processes may open a file for each of so many connections."""
+    return math.ceil(devices / (resource.getrlimit(resource.RLIMIT_NOFILE)[1] - OTHER_FILES))
 
 
 class Run:
@@ -39,43 +48,72 @@ class Run:
 
     def __init__(self, devices, identities):
         self.devices, self.costs = devices, {}
-        with contextlib.ExitStack() as stack:
-            self.trio = stack.enter_context(Trio(WORK / f"growth-nats-{devices}"))
-            options = ["--cluster", ",".join(self.trio.urls), "--cluster-unverified"]
-            self.herald = stack.enter_context(Herald(WORK / f"growth-{devices}", identities.data, options=options))
+        with Cluster(WORK / f"growth-{devices}", identities, nodes_for(devices)) as cluster:
+            self.trio, self.nodes = cluster.trio, cluster.nodes
             time.sleep(SETTLE)
             self._idle = self._used(lambda: time.sleep(5))
             self._idle = [used / self._lasted for used in self._idle]
             self._play(identities)
 
     def _play(self, identities):
-        before, tokens = self._memory(), []
+        before, tokens, share = self._memory(), [], self.devices // len(self.nodes)
 
-        def fleet():
-            return [self.herald.port("device"), self.herald.ca, identities, self.devices]
+        def fleets(make, **options):
+            """Something for each node, with its share of the devices."""
+            return [make(node.port("device"), node.ca, identities, share, first=place * share, **options)
+                    for place, node in enumerate(self.nodes)]
 
-        self._costs("first", 1, lambda: tokens.extend(device_tokens(*fleet(), [TOPIC])[TOPIC]))
+        def register():
+            for found in fleets(device_tokens, topics=[TOPIC]):
+                tokens.extend(found[TOPIC])
+
+        def connect(expect):
+            loads = fleets(DeviceLoad, subscribe=f"apps/{TOPIC}/#", expect=expect)
+            for load in loads:
+                _ = load.connected
+            return loads
+
+        def close(loads):
+            for load in loads:
+                load.close()
+
+        self._costs("first", 1, register)
         # A node that has just started holds what it knows, and no more.
-        self.herald.restart()
+        for node in self.nodes:
+            node.restart()
         known = self._memory()
-        self.costs["known_node_bytes"] = self._bytes(before, known)
-        bearer = self.herald.provider_token()
-        requests = Requests(WORK / f"growth-requests-{self.devices}", tokens, bearer, TOPIC, int(time.time()) + DAY)
-        subscribe = f"apps/{TOPIC}/#"
+        self.costs["known_node_bytes"] = (known - before) / self.devices / len(self.nodes)
+        entry = self.nodes[0]
+        requests = Requests(WORK / f"growth-requests-{self.devices}", tokens, entry.provider_token(), TOPIC, int(time.time()) + DAY)
 
         def send(times):
             for _ in range(times):
-                send_each(self.herald, requests, self.herald.port("api"), tokens, "each")
+                send_each(entry, requests, entry.port("api"), tokens, "each")
 
-        devices = DeviceLoad(*fleet(), subscribe)
-        self._costs("arrival", 1, lambda: devices.connected)
-        self.costs["connected_node_bytes"] = self._bytes(known, self._memory())
+        loads = []
+        self._costs("arrival", 1, lambda: loads.extend(connect(0)))
+        self.costs["connected_node_bytes"] = (self._memory() - known) / self.devices
         self._costs("delivered", TIMES, lambda: send(TIMES))
-        self._costs("departure", 1, devices.close)
+        self._costs("departure", 1, lambda: close(loads))
         self._costs("stored", 1, lambda: send(1))
-        devices = DeviceLoad(*fleet(), subscribe, expect=1)
-        self._costs("arrival_waiting", 1, lambda: devices.connected)
-        devices.close()
+        self._costs("arrival_waiting", 1, lambda: loads.extend(connect(1)))
+        close(loads[len(self.nodes):])
+
+    def computed(self, name):
+        """The cost of it in the table of growth, with so many nodes; None for one that the table does not need."""
+        if name not in growth.COSTS["measured"]:
+            return None
+        operation, unit = name.split("_", 1)
+        further, rings = len(self.nodes) - 1, (len(self.nodes) - 1) / len(self.nodes)
+        # A connection and its end are half of the followed records each.
+        followed = growth.use("followed_by_arrival") / 2 * further
+        more = {
+            "delivered_node_us": rings * cost("ring_nodes_us"), "delivered_servers_us": rings * cost("ring_servers_us"),
+            "connected_node_bytes": further * cost("table_node_bytes"),
+        }
+        if operation in ("arrival", "departure") and unit in ("node_us", "servers_us"):
+            more[name] = followed * cost(f"followed_{unit}")
+        return cost(name) + more.get(name, 0)
 
     def _costs(self, name, times, body):
         node, servers, written = self._used(body)
@@ -84,7 +122,7 @@ class Run:
             self.costs[f"{name}_{unit}"] = (used - idle * self._lasted) / (self.devices * times)
 
     def _used(self, body):
-        """CPU seconds of the node and of all servers, and the bytes that each server writes to its disk."""
+        """CPU seconds of all nodes and of all servers, and the bytes that each server writes to its disk."""
         before, began = self._resources(), time.monotonic()
         body()
         time.sleep(SETTLE)
@@ -94,15 +132,12 @@ class Run:
     def _resources(self):
         written = [int(re.search(r"write_bytes: (\d+)", pathlib.Path(f"/proc/{process.pid}/io").read_text())[1])
                    for process in self.trio.processes]
-        return [exact_cpu_seconds(self.herald.pid), self.trio.cpu_seconds(), sum(written) / 3]
+        return [sum(exact_cpu_seconds(node.pid) for node in self.nodes), self.trio.cpu_seconds(), sum(written) / 3]
 
     def _memory(self):
+        """Of all nodes, in bytes."""
         time.sleep(UNUSED)
-        return private_memory(self.herald.pid)
-
-    def _bytes(self, before, after):
-        """Memory of the node for each device."""
-        return (after - before) / self.devices
+        return sum(private_memory(node.pid) for node in self.nodes)
 
 
 def waiting():
@@ -125,27 +160,29 @@ def disk(trio):
 
 def main():
     sizes = [int(text) for text in sys.argv[1:]] or SIZES
-    # Root may raise the limit of open files; others need a high one.
-    with contextlib.suppress(ValueError):
-        _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (max(hard, max(sizes) + 1000),) * 2)
-    machine.check(["taskset", "h2load"], ["herald", "ClusterBench", "DeviceLoad"], max(sizes))
+    machine.check(["taskset", "h2load"], ["herald", "ClusterBench", "DeviceLoad"],
+                  max(-(-size // nodes_for(size)) for size in sizes))
     shutil.rmtree(WORK, ignore_errors=True)
     WORK.mkdir(parents=True)
     machine.warn_if_busy()
     print(machine.describe())
     identities = Identities(machine.ROOT / ".build" / "bench-identities", max(sizes))
     stored = waiting()
-    print(json.dumps(stored), flush=True)
+    for name, value in stored.items():
+        print(f"{name:28}{cost(name):12,.1f}{value:12,.1f}", flush=True)
     runs = []
     for size in sizes:
         runs.append(Run(size, identities))
         (WORK / "growth.json").write_text(json.dumps({run.devices: run.costs for run in runs}, indent=1))
-        print(f"{size:,} devices measured", flush=True)
-    print(f"{'':28}{'taken for':>12}" + "".join(f"{run.devices:>12,}" for run in runs))
+        print(f"{size:,} devices measured at {len(runs[-1].nodes)} nodes", flush=True)
+    print(f"{'measured, and the table says':28}" + "".join(f"{run.devices:>24,}" for run in runs))
     for name in runs[0].costs:
-        known = growth.COSTS["measured"].get(name)
-        print(f"{name:28}{known['value'] if known else float('nan'):12,.1f}" + "".join(f"{run.costs[name]:12,.1f}" for run in runs))
+        print(f"{name:28}" + "".join(f"{compared(run.costs[name], run.computed(name)):>24}" for run in runs))
+
+
+def compared(measured, computed):
+    """Both numbers, and how much the first is above the second."""
+    return f"{measured:,.0f}" if computed is None else f"{measured:,.0f} {computed:,.0f} {measured / computed - 1:+.0%}"
 
 
 if __name__ == "__main__":

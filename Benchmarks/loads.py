@@ -1,6 +1,7 @@
 """The loads of the benchmarks, on the cores that no server has; each figure with the processor time that it took."""
 
 import contextlib
+import itertools
 import json
 import math
 import pathlib
@@ -41,9 +42,13 @@ class Requests:
 
     def commands(self, port, options):
         """One h2load for each connection."""
+        return self.spread([port], options)
+
+    def spread(self, ports, options):
+        """The same, the connections in turn to some servers."""
         share = len(self.tokens) // CONNECTIONS
         return [self.command(port, self.tokens[place * share:(place + 1) * share], f"{port}-{place}", options)
-                for place in range(CONNECTIONS)]
+                for place, port in zip(range(CONNECTIONS), itertools.cycle(ports))]
 
     def command(self, port, tokens, name, options):
         uris = self.folder / f"uris-{name}"
@@ -138,12 +143,17 @@ COUNTED = 60_000
 def counted(server, port, requests):
     """The server's CPU time for each of a number of requests, in microseconds: exact, where a window of time is not."""
     before = exact_cpu_seconds(server.pid)
-    for output in _outputs(_start(requests.commands(port, ["-n", str(COUNTED // CONNECTIONS)])), 120):
-        if f"{COUNTED // CONNECTIONS} 2xx" not in output:
-            server.fail(f"did not answer 200 to all: {output.strip()[-300:]}")
+    send_counted([server], [port], requests)
     # The log is copied into the file after the last answer.
     time.sleep(0.1)
     return {"cpu_us": (exact_cpu_seconds(server.pid) - before) / COUNTED * 1e6}
+
+
+def send_counted(servers, ports, requests):
+    """That number of requests, the connections in turn to these servers; ends when all are answered."""
+    for output, server in zip(_outputs(_start(requests.spread(ports, ["-n", str(COUNTED // CONNECTIONS)])), 120), itertools.cycle(servers)):
+        if f"{COUNTED // CONNECTIONS} 2xx" not in output:
+            server.fail(f"did not answer 200 to all: {output.strip()[-300:]}")
 
 
 class Sender:
@@ -358,10 +368,10 @@ def _device_load(port, ca, identities, devices, subscribe, first=0, keep_session
     return command + (["--keep-session"] if keep_session else [])
 
 
-def device_tokens(port, ca, identities, devices, topics, keep_session=False):
-    """Connects the devices once, registers them for the topics, and gives each topic's device tokens."""
+def device_tokens(port, ca, identities, devices, topics, keep_session=False, first=0):
+    """Connects so many devices once, from the number `first` on, registers them for the topics, and gives each topic's device tokens."""
     subscribe = ",".join(f"apps/{topic}/#" for topic in topics)
-    command = [*_device_load(port, ca, identities, devices, subscribe, keep_session=keep_session), "--tokens"]
+    command = [*_device_load(port, ca, identities, devices, subscribe, first, keep_session), "--tokens"]
     run = subprocess.run(command, capture_output=True, text=True, timeout=300 + devices / 10)
     found = {topic: [] for topic in topics}
     for topic, token in re.findall(r"^apps/(\S+)/token ([0-9a-f]{64})$", run.stdout, re.M):

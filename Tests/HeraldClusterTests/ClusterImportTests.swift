@@ -75,7 +75,9 @@ import Testing
             to: log,
             try #require(Partitions(count: 2)),
             node: try #require(NodeName("a")),
-            now: now
+            now: now,
+            // However busy the machine is.
+            patience: .seconds(3600)
         ).run()
     }
 

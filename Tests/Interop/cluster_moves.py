@@ -36,23 +36,27 @@ def disorder(visits, entries):
 
     An older notification must not come after a newer one of its slot. It is older if it was answered before the newer one was
     begun, and the newer one was accepted. It comes after it if it comes later on the same connection, or on a connection that was
-    begun later. Of two connections that a device has at once, neither is the later one.
+    begun later. Of two connections that a device has at once, neither is the later one. Notifications that expire have no order: one
+    that has expired when it comes to a node is tried once, and not stored.
     """
+    def note(newest, entry):
+        if entry.status == 200 and not entry.expires:
+            newest[entry.slot] = max(newest[entry.slot], entry.sent)
+
     faults = []
     for visit in visits:
         newest = collections.defaultdict(int)
         for other in visits:
             for moment, id in other.came:
-                if moment < visit.began and entries[id].status == 200:
-                    newest[entries[id].slot] = max(newest[entries[id].slot], entries[id].sent)
+                if moment < visit.began:
+                    note(newest, entries[id])
         ids = [id for _, id in visit.came]
         faults += [f"{id} came twice on one connection" for id, times in collections.Counter(ids).items() if times > 1]
         for id in ids:
             entry = entries[id]
-            if entry.answered is not None and entry.answered < newest[entry.slot]:
+            if entry.answered is not None and not entry.expires and entry.answered < newest[entry.slot]:
                 faults.append(f"{id} came after a newer one")
-            if entry.status == 200:
-                newest[entry.slot] = max(newest[entry.slot], entry.sent)
+            note(newest, entry)
     return faults
 
 
@@ -194,7 +198,23 @@ class Player:
         if self.visit:
             self.visit.link.close()
             self.visit = None
-        return disorder(self.visits, self.ledger.entries)
+        faults = disorder(self.visits, self.ledger.entries)
+        for fault in faults:
+            print(fault, *self.story(fault.split()[0]), sep="\n", flush=True)
+        return faults
+
+    def story(self, id):
+        """All that is known of a notification, and of what came to the device about the time when it came."""
+        entries = self.ledger.entries
+        moments = [moment for visit in self.visits for moment, each in visit.came if each == id]
+        for visit in self.visits:
+            yield f"  connection at {visit.node.data.name}, begun at {visit.began}"
+            for moment, each in visit.came:
+                if any(abs(moment - other) < 2000 for other in moments):
+                    entry = entries[each]
+                    yield f"    {moment}: {each}, posted {entry.sent}, answered {entry.answered} {entry.status}, expires {entry.expires}"
+        for node in self.nodes:
+            yield f"  {node.data.name}: {node.journal(id)}"
 
 
 class Mover(Player):

@@ -235,11 +235,12 @@ class TestDisorder:
     """The check of the order finds what it is there to find."""
 
     def visits(self, *steps):
-        """Steps: `a+` posts a, `a=` accepts it; `1!` begins the connection 1, and `1a` shows a on it."""
+        """Steps: `a+` posts a, `a-` one that expires, `a=` accepts it; `1!` begins the connection 1, and `1a` shows a on it."""
         ledger, visits = Ledger(), {}
         for first, second in steps:
             match second:
                 case "+": ledger.begin(first, ("device", TOPIC))
+                case "-": ledger.begin(first, ("device", TOPIC), expires=1)
                 case "=": ledger.end(first, 200)
                 case "!": visits[first] = Visit(ledger.moment())
                 case _: visits[first].came.append((ledger.moment(), second))
@@ -259,6 +260,10 @@ class TestDisorder:
 
     def test_what_was_not_accepted_is_not_newer(self):
         assert not self.visits("a+", "a=", "b+", "1!", "1b", "1a")
+
+    def test_notifications_that_expire_have_no_order(self):
+        assert not self.visits("a+", "a=", "b-", "b=", "1!", "1b", "1a")
+        assert not self.visits("a-", "a=", "b+", "b=", "1!", "1b", "1a")
 
     def test_two_deliveries_on_one_connection_are_found(self):
         assert self.visits("a+", "a=", "1!", "1a", "1a") == ["a came twice on one connection"]

@@ -58,6 +58,20 @@ def test_a_notification_reaches_its_device_at_any_node(nodes):
     device.stop()
 
 
+def test_a_connected_device_gets_all_that_are_posted_at_once_at_one_node(nodes):
+    device = listening_device(nodes[1])
+    for place, node in (("elsewhere", nodes[0]), ("here", nodes[1])):
+        with Provider(node, nodes[0].provider_certificate()) as provider:
+            push(provider, device, f"first {place}")
+            eventually(lambda: f"first {place}" in ids(device))
+            burst = [f"{place} {number}" for number in range(20)]
+            streams = [provider.send(device.token, {"id": id}) for id in burst]
+            assert [provider.answer(stream).status for stream in streams] == [200] * len(burst)
+            eventually(lambda: len(ids(device)) >= ids(device).index(f"first {place}") + 1 + len(burst))
+            assert ids(device)[-len(burst):] == burst
+    device.stop()
+
+
 def test_a_device_moves_under_load_and_misses_nothing(nodes):
     device = listening_device(nodes[0])
     with Provider(nodes[2], nodes[0].provider_certificate()) as provider:

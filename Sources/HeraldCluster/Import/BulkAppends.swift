@@ -4,8 +4,8 @@ import HeraldModel
 package struct BulkAppends: Sendable {
     /// Messages that are on their way at once: the servers sync them together.
     package static let width = 512
-    /// The time in which each must be stored: longer than the election of a leader.
-    private static let deadline = Duration.seconds(30)
+    /// The time in which each must be stored, in seconds: longer than the election of a leader.
+    package static let patience = Duration.seconds(30)
 
     package struct Message: Sendable {
         let stream: LogStream
@@ -18,9 +18,11 @@ package struct BulkAppends: Sendable {
     }
 
     private let log: any ReplicatedLog
+    private let patience: Duration
 
-    package init(_ log: any ReplicatedLog) {
+    package init(_ log: any ReplicatedLog, patience: Duration = Self.patience) {
         self.log = log
+        self.patience = patience
     }
 
     /// Appends messages; those of one call in no order.
@@ -38,7 +40,7 @@ package struct BulkAppends: Sendable {
     }
 
     private func append(_ message: Message) async throws {
-        let end = ContinuousClock.now + Self.deadline
+        let end = ContinuousClock.now + patience
         while true {
             let outcome = await withCheckedContinuation { continuation in
                 log.append(message.message, to: message.stream) { continuation.resume(returning: $0) }

@@ -38,17 +38,19 @@ package struct ClusterImport: Sendable {
     ///   - partitions: The partitions of the cluster.
     ///   - node: The name of the node that has the journal of the store.
     ///   - now: The present moment.
+    ///   - patience: The time in which each record must be stored.
     package init(
         from source: any Source,
         generationFloor: UInt32,
         to log: any ReplicatedLog,
         _ partitions: Partitions,
         node: NodeName,
-        now: WallTime
+        now: WallTime,
+        patience: Duration = BulkAppends.patience
     ) {
         self.source = source
         self.generationFloor = generationFloor
-        appends = BulkAppends(log)
+        appends = BulkAppends(log, patience: patience)
         self.partitions = partitions
         self.node = node
         self.now = now

@@ -208,7 +208,9 @@ package final class LogFollower: Sendable {
 
     // MARK: - Waiting
 
-    /// - Parameter patience: nil for ``ClusterLimits/readDeadline``, once the barrier is written.
+    /// Writes a barrier, and waits until it comes back.
+    ///
+    /// `patience` is ``ClusterLimits/readDeadline`` from the write on, if it is nil.
     private func catchUp(_ patience: Patience?, _ done: @escaping Done) {
         let asked = scheduler.now
         barriers.pass(stream) { [self] result in

@@ -332,7 +332,9 @@ final class ClusterNode: Sendable {
         trust.close()
     }
 
-    /// Ends after a time all that waits for the servers: whatever they have not answered by then fails. Returns at once.
+    /// Fails after a time all that the servers have not answered by then.
+    ///
+    /// Returns at once.
     func abandon(after time: Duration) {
         link.connection.eventLoop.scheduleTask(in: TimeAmount(time)) { [self] in
             endFollowing()

@@ -37,7 +37,7 @@ struct DeliveryShard {
 
     /// Decides about a notification; one posted as `discarded` is only journaled, if its token is valid.
     ///
-    /// - Parameter isHeldElsewhere: Whether another node holds the device, asked if it is not connected here.
+    /// `isHeldElsewhere` tells whether another node holds the device; it is asked if the device is not connected here.
     mutating func post(
         _ envelope: Envelope,
         discarded: JournalState? = nil,
