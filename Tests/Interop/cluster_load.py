@@ -53,7 +53,7 @@ class Pusher(Load):
 
             try:
                 while True:
-                    while len(under_way) < DEPTH and goes_on():
+                    while len(under_way) < min(DEPTH, provider.concurrency) and goes_on():
                         stream, id = self.begin(provider)
                         under_way[stream] = id
                     if not under_way:

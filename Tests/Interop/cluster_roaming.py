@@ -53,7 +53,7 @@ class RoamingListener(Listener):
             # An error tells no more than the end of a connection.
             with contextlib.suppress(OSError):
                 with self.lock:
-                    self.visits.append(Visit(self.ledger.moment()))
+                    self.visits.append(Visit(self.ledger.moment(), node=self.node))
                 self.client.connect(self.node.host, self.node.listeners["device"], keepalive=KEEP_ALIVE)
                 self.client.loop_forever()
             self.subscribed.clear()
@@ -110,8 +110,24 @@ class RoamingLoad(ClusterLoad):
         faults = super().faults()
         for device in self.here:
             visits = [visit for each in self.listeners + self.former if each.device == device.id for visit in each.visits]
-            faults += disorder(visits, self.ledger.entries)
+            found = disorder(visits, self.ledger.entries)
+            faults += found
+            for id in {fault.split()[0] for fault in found}:
+                print(*self.story(id, visits), sep="\n")
         return faults
+
+    def story(self, id, visits):
+        """The moments of a notification that came out of order, and of those of its slot around it."""
+        entries = self.ledger.entries
+        slot = entries[id].slot
+        yield f"{slot} saw {id} out of order:"
+        came = [(moment, each, number) for number, visit in enumerate(visits) for moment, each in visit.came]
+        position = [each for _, each, _ in came].index(id)
+        for number, visit in enumerate(visits):
+            yield f"  connection {number} at {visit.node}: begun {visit.began}, {len(visit.came)} came"
+        for moment, each, number in came[max(0, position - 40) : position + 40]:
+            if entries[each].slot == slot:
+                yield f"  {moment} on connection {number}: {entries[each]}"
 
     def pusher(self, credential, chance):
         return RoamingPusher(self.nodes, credential, self.slots, self.ledger, self.lock, chance, lambda: None)
