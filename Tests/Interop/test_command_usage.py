@@ -65,10 +65,12 @@ def commands_with(option):
 NEEDED = {
     "agent allow": [TOPIC, "none"], "agent install": ["."], "agent remove": [TOPIC], "agent shown": [new_id()],
     "agent schedule": ["--app", TOPIC, "--after", "1h", "--alert", "x"], "agent cancel": ["--app", TOPIC, "--all"],
-    "agent set": ["--home"], "backup": ["out"], "restore": ["out"], "app claim": [TOPIC, "--team", TEAM], "app forget": [TOPIC], "app release": [TOPIC], "clock advance": ["1h"], "device enroll": ["--out", "x.pem"], "device revoke": ["x"], "drill start": ["drop", "--for", "1m"],
-    "drill stop": ["--all"], "journal": ["--topic", TOPIC], "provider certificate": ["--topic", TOPIC, "--out", "x.pem"],
+    "agent set": ["--home"], "app claim": [TOPIC, "--team", TEAM], "app forget": [TOPIC], "app release": [TOPIC],
+    "backup": ["out"], "clock advance": ["1h"], "cluster evict": ["herald3"], "cluster import": ["folder"],
+    "device enroll": ["--out", "x.pem"], "device revoke": ["x"], "drill start": ["drop", "--for", "1m"], "drill stop": ["--all"],
+    "journal": ["--topic", TOPIC], "provider certificate": ["--topic", TOPIC, "--out", "x.pem"],
     "provider key": ["--team", TEAM, "--out", "."], "provider revoke": ["x"], "relay purge": ["--older-than", "7d"],
-    "relay retry": ["--reason", "NoCredential"], "relay revive": ["--all"], "send": ["00" * 32],
+    "relay retry": ["--reason", "NoCredential"], "relay revive": ["--all"], "restore": ["out"], "send": ["00" * 32],
     "token inspect": ["00" * 32], "token retire": ["1"],
 }
 
