@@ -207,7 +207,7 @@ def is_revoked(device, node):
         revoke(node, device.id)
         return True
     except urllib.error.HTTPError as error:
-        assert error.code == 404, error
+        assert error.code == 404, error.read()
         return False
 
 
