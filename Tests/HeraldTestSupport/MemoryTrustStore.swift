@@ -7,6 +7,8 @@ package final class MemoryTrustStore: TrustStore {
     private struct Contents {
         var certificates: [Credential] = []
         var devices: [EnrolledDevice] = []
+        /// The device that another node adds after the next attempt to revoke one.
+        var arriving: EnrolledDevice?
         var invitations: [Invitation] = []
         var claims: [Topic: TopicClaim] = [:]
         var claimsVersion: Int64 = 1
@@ -22,6 +24,11 @@ package final class MemoryTrustStore: TrustStore {
     /// Makes every call fail, until it is called with nil.
     package func fail(with error: TrustError?) {
         contents.withLock { $0.failure = error }
+    }
+
+    /// Adds a device after the next attempt to revoke one, as another node does.
+    package func addAtRevocation(_ device: EnrolledDevice) {
+        contents.withLock { $0.arriving = device }
     }
 
     private func with<Value>(_ body: (inout Contents) -> Value) throws -> Value {
@@ -128,7 +135,10 @@ package final class MemoryTrustStore: TrustStore {
     }
 
     package func revokeDevice(_ id: DeviceID, at moment: WallTime) async throws -> Bool {
-        try with { $0.devices.revoke(id, at: moment) }
+        try with { contents in
+            defer { if let device = contents.arriving.take() { contents.devices.append(device) } }
+            return contents.devices.revoke(id, at: moment)
+        }
     }
 
     package func add(_ invitations: [Invitation], limit: Int, now: WallTime) async throws -> AddedInvitations {

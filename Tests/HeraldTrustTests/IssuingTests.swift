@@ -236,6 +236,16 @@ struct IssuingTests {
         }
     }
 
+    @Test func `a device of another node that comes during an attempt to revoke it does not look revoked`() async throws
+    {
+        let id = try #require(DeviceID("kitchen-1"))
+        let certificate = EnrolledDevice.Certificate(serial: "42", expires: trust.now + .seconds(60))
+        trust.store.addAtRevocation(EnrolledDevice(id: id, name: nil, certificate: certificate, created: trust.now))
+        await #expect(throws: TrustError(.unknownID, "")) {
+            try await trust.folder.devices.revoke("kitchen-1", now: trust.now)
+        }
+    }
+
     @Test func `concurrent revocations are all kept`() async throws {
         var ids: [EnrolledDevice] = []
         for _ in 0..<12 { ids.append(try await trust.device().device) }

@@ -33,12 +33,15 @@ class Ring:
                 self.places[found[1].decode()] = at + 16
             at += 28 + size
 
-    def with_sequences(self, more):
-        """The same with greater sequences, as if what it has had been stored later."""
+    def sequence(self, id):
+        (sequence,) = struct.unpack_from(">Q", self.data, self.places[id])
+        return sequence
+
+    def with_sequence(self, sequence):
+        """The same with another sequence, as if all in it had been stored then."""
         data = bytearray(self.data)
         for place in self.places.values():
-            (sequence,) = struct.unpack_from(">Q", data, place)
-            struct.pack_into(">Q", data, place, sequence + more)
+            struct.pack_into(">Q", data, place, sequence)
         return bytes(data)
 
 

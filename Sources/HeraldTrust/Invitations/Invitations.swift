@@ -75,13 +75,14 @@ package struct Invitations: Sendable {
     /// Ends an unused invitation.
     /// - Throws: ``TrustError/Code/unknownID``, or ``TrustError/Code/alreadyRevoked`` if it was used or withdrawn.
     package func withdraw(_ id: String, now: WallTime) async throws -> Invitation {
+        let unknown = TrustError(
+            .unknownID,
+            "no invitation is named \(id.debugDescription): `herald device invite --list` lists them"
+        )
+        // Before the attempt: an invitation of another node that comes after it would look withdrawn.
+        guard try await folder.store.invitation(id) != nil else { throw unknown }
         let isWithdrawn = try await folder.store.withdrawInvitation(id, at: now)
-        guard let invitation = try await folder.store.invitation(id) else {
-            throw TrustError(
-                .unknownID,
-                "no invitation is named \(id.debugDescription): `herald device invite --list` lists them"
-            )
-        }
+        guard let invitation = try await folder.store.invitation(id) else { throw unknown }
         if isWithdrawn { return invitation }
         if let use = invitation.used {
             throw TrustError(

@@ -114,14 +114,14 @@ package struct DeviceCertificates: Sendable {
     /// - Throws: ``TrustError/Code/unknownID``, ``TrustError/Code/alreadyRevoked``.
     @discardableResult
     package func revoke(_ id: String, now: WallTime) async throws -> EnrolledDevice {
-        let name = DeviceID(id)
-        let isRevoked = if let name { try await folder.store.revokeDevice(name, at: now) } else { false }
-        guard let name, let device = try await folder.store.device(name) else {
-            throw TrustError(
-                .unknownID,
-                "no device is named \(id.debugDescription): `herald device list` lists them"
-            )
-        }
+        let unknown = TrustError(
+            .unknownID,
+            "no device is named \(id.debugDescription): `herald device list` lists them"
+        )
+        // Before the attempt: a device of another node that comes after it would look revoked.
+        guard let name = DeviceID(id), try await folder.store.device(name) != nil else { throw unknown }
+        let isRevoked = try await folder.store.revokeDevice(name, at: now)
+        guard let device = try await folder.store.device(name) else { throw unknown }
         try await folder.publishRevocation(of: id, now: now)
         guard isRevoked else {
             throw TrustError(.alreadyRevoked, "\(id) was revoked at \(device.revoked?.rfc3339 ?? "an earlier time")")

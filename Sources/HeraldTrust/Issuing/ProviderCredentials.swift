@@ -125,13 +125,14 @@ package struct ProviderCredentials: Sendable {
     @discardableResult
     package func revoke(_ id: String, now: WallTime) async throws -> Credential {
         if let key = try await revokeKey(id, now: now) { return key }
+        let unknown = TrustError(
+            .unknownID,
+            "no credential is named \(id.debugDescription): `herald provider list` lists them"
+        )
+        // Before the attempt: a certificate of another node that comes after it would look revoked.
+        guard try await folder.store.certificate(id) != nil else { throw unknown }
         let isRevoked = try await folder.store.revokeCertificate(id, at: now)
-        guard let credential = try await folder.store.certificate(id) else {
-            throw TrustError(
-                .unknownID,
-                "no credential is named \(id.debugDescription): `herald provider list` lists them"
-            )
-        }
+        guard let credential = try await folder.store.certificate(id) else { throw unknown }
         try await folder.publishRevocation(of: id, now: now)
         guard isRevoked else { throw ProviderCredentials.wasRevoked(credential) }
         return credential
