@@ -279,7 +279,10 @@ import Testing
                 }
             }
         } body: { server in
-            try await connect(server) { connection, events in
+            // On a busy machine the scripted server is silent for longer than a real one.
+            try await connect(server) {
+                $0.limits.consumerHeartbeat = .seconds(240)
+            } body: { connection, events in
                 _ = await events.next()
                 let (steps, continuation) = AsyncStream.makeStream(of: String.self)
                 let consumer = OrderedConsumer(JetStream(connection), stream: "S", subjects: ["s.>"], from: .newest) {
