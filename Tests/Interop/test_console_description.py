@@ -73,9 +73,9 @@ def test_the_properties_are_in_snake_case(target):
 
 
 def test_the_description_has_every_route_and_no_other(description):
-    described = {(method, path) for path, item in description["paths"].items() for method in item if method in ("get", "post")}
-    files = [SOURCE / "Admin" / name for name in ("AdminRoutes.swift", "DrillRoutes.swift")]
-    routes = re.findall(r'routes\.(get|post)\("([^"\\]+)"', "".join(file.read_text() for file in files))
+    described = {(method, path) for path, item in description["paths"].items() for method in item if method in ("get", "post", "put", "delete")}
+    files = [SOURCE / "Admin" / name for name in ("AdminRoutes.swift", "CaughtRoutes.swift", "DrillRoutes.swift")]
+    routes = re.findall(r'routes\.(get|post|put|delete)\("([^"\\]+)"', "".join(file.read_text() for file in files))
     built = {(method, "/v1/" + re.sub(r":(\w+)", r"{\1}", path)) for method, path in routes}
     assert len(built) >= 13
     console = (SOURCE / "Console.swift").read_text()
