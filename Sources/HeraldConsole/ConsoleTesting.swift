@@ -10,7 +10,7 @@ package struct ConsoleTesting: Sendable {
         self.inbox = inbox
     }
 
-    func add(to group: RouterGroup<BasicRequestContext>) {
+    func add(to group: RouterGroup<ConsoleContext>) {
         CaughtRoutes(inbox: inbox).add(to: group)
     }
 

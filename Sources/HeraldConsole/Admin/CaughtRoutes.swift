@@ -29,7 +29,7 @@ struct CaughtRoutes: Sendable {
 
     let inbox: any CaughtInbox
 
-    func add(to group: RouterGroup<BasicRequestContext>) {
+    func add(to group: RouterGroup<ConsoleContext>) {
         var routes = WebRoutes(group)
         routes.get("caught") { request, _ in
             let (query, limit) = (try query(request), try limit(request))
