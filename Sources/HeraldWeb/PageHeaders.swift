@@ -1,15 +1,18 @@
 import HTTPTypes
-import Hummingbird
+package import Hummingbird
 
-/// Adds security headers to every response: no caching, no sniffing, no use by other sites.
-struct ScreenHeaders: RouterMiddleware {
+/// Adds security headers to every response: no sniffing, no use by other sites, and no caching unless the response allows it.
+package struct PageHeaders: RouterMiddleware {
     private let fields: HTTPFields
 
-    init() {
+    /// Creates the headers of a page.
+    /// - Parameter policy: The content security policy, one directive a line.
+    package init(policy: [UInt8]) {
+        let directives = String(decoding: policy, as: UTF8.self).split(whereSeparator: \.isNewline)
         var fields: HTTPFields = [
             .cacheControl: "no-store",
             .xContentTypeOptions: "nosniff",
-            .contentSecurityPolicy: ScreenAssets.policy,
+            .contentSecurityPolicy: directives.joined(separator: "; "),
         ]
         for (name, value) in [
             ("cross-origin-resource-policy", "same-origin"), ("cross-origin-opener-policy", "same-origin"),
@@ -20,13 +23,13 @@ struct ScreenHeaders: RouterMiddleware {
         self.fields = fields
     }
 
-    func handle(
+    package func handle(
         _ request: Request,
         context: BasicRequestContext,
         next: (Request, BasicRequestContext) async throws -> Response
     ) async throws -> Response {
         var response = try await next(request, context)
-        for field in fields { response.headers[field.name] = field.value }
+        for field in fields where response.headers[field.name] == nil { response.headers[field.name] = field.value }
         return response
     }
 }
