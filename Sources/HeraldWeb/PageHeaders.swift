@@ -2,7 +2,7 @@ import HTTPTypes
 package import Hummingbird
 
 /// Adds security headers to every response: no sniffing, no use by other sites, and no caching unless the response allows it.
-package struct PageHeaders: RouterMiddleware {
+package struct PageHeaders<Context: RequestContext>: RouterMiddleware {
     private let fields: HTTPFields
 
     /// Creates the headers of a page.
@@ -25,8 +25,8 @@ package struct PageHeaders: RouterMiddleware {
 
     package func handle(
         _ request: Request,
-        context: BasicRequestContext,
-        next: (Request, BasicRequestContext) async throws -> Response
+        context: Context,
+        next: (Request, Context) async throws -> Response
     ) async throws -> Response {
         var response = try await next(request, context)
         for field in fields where response.headers[field.name] == nil { response.headers[field.name] = field.value }

@@ -13,7 +13,7 @@ struct ConsolePages: Sendable {
     ]
     private static let forever = "public, max-age=31536000, immutable"
 
-    func add(to router: Router<BasicRequestContext>) {
+    func add(to router: Router<ConsoleContext>) {
         let pages = router.group().add(middleware: PageHeaders(policy: ConsoleAssets.policy))
         for path in Self.paths {
             pages.get(RouterPath(path)) { _, _ in
