@@ -23,6 +23,7 @@ package struct Console: Sendable {
     /// Sets the gauges that are read on demand.
     private let readGauges: @Sendable () -> Void
     private let control: [ControlRoute]
+    private let testing: ConsoleTesting?
     private let logger: Logger
 
     package init(
@@ -31,6 +32,7 @@ package struct Console: Sendable {
         metrics: PrometheusRegistry,
         readGauges: @escaping @Sendable () -> Void = {},
         control: [ControlRoute] = [],
+        testing: ConsoleTesting? = nil,
         logger: Logger
     ) {
         self.configuration = configuration
@@ -38,6 +40,7 @@ package struct Console: Sendable {
         self.metrics = metrics
         self.readGauges = readGauges
         self.control = control
+        self.testing = testing
         self.logger = logger
     }
 
@@ -53,6 +56,7 @@ package struct Console: Sendable {
             }
         )
         AdminRoutes(administration: administration).add(to: routes)
+        testing?.add(to: routes)
         return listener(router, at: .port(host: configuration.host, port: configuration.port), isOpen)
     }
 
@@ -62,6 +66,7 @@ package struct Console: Sendable {
         let routes = router.group("v1").add(middleware: ConsoleGate { _, context in await .socket(context) })
         let admin = AdminRoutes(administration: administration)
         admin.add(to: routes)
+        testing?.add(to: routes)
         admin.add(control, to: routes)
         let path = configuration.socketPath
         return listener(router, at: .socket(path: path)) { _ in
@@ -96,7 +101,8 @@ package struct Console: Sendable {
         let report = HealthReport(
             problems: administration.problems,
             warnings: administration.warnings,
-            drills: administration.drills.map(\.words)
+            drills: administration.drills.map(\.words),
+            notes: testing?.notes ?? []
         )
         return try WebReply.json(report, status: report.status == .ready ? .ok : .serviceUnavailable)
     }
