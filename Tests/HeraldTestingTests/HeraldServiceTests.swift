@@ -50,7 +50,7 @@ import Testing
         }
     }
 
-    @Test(arguments: ["login-test", "logout-test"])
+    @Test(arguments: ["kitchen-test", "hall-test"])
     func `tests that run at once see the requests of their own tag`(tag: String) async throws {
         let herald = try await HeraldService.shared()
         try await herald.withDevice { device in
