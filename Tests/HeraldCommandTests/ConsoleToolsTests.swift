@@ -64,7 +64,7 @@ struct ConsoleToolsTests {
             return answer.verdict
         }
         let contents = TokenContents(slot: slot, generation: 1)
-        let live = Registration(slot: slot, generation: 1)
+        let live = Registration(slot: slot, generation: 1, isLive: true, registered: WallTime(seconds: 0))
         #expect(verdict(contents, live) == "valid for com.example.app in sandbox")
         #expect(verdict(TokenContents(slot: slot, generation: 0), live).hasPrefix("Unregistered"))
         #expect(verdict(contents, nil).contains("unknown") && verdict(nil, nil).contains("no token key"))
