@@ -1,7 +1,7 @@
 import HeraldMailbox
 import HeraldModel
 
-/// What a digest needs of the events of a row: their summary, and hashes of their identifiers and devices.
+/// Content of a row for the digest of its chunk: a summary of its events, and hashes of their identifiers and devices.
 struct JournalKeys {
     private(set) var summary = JournalSummary()
     private(set) var identifiers: [UInt64] = []

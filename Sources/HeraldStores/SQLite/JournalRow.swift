@@ -82,7 +82,7 @@ struct JournalRow {
     /// The earliest and latest time of the events, milliseconds since 1970.
     var firstTime: Int64 { keys.summary.firstTime }
     var lastTime: Int64 { keys.summary.lastTime }
-    /// What the digest of its chunk needs.
+    /// Content for the digest of its chunk.
     private(set) var keys = JournalKeys()
     private var content: [UInt8] = []
     private var context = Context()

@@ -167,7 +167,9 @@ struct DigestProbe: Sendable {
         let summary = try content(chunk, slice: 0, database) { DigestSummary.read($0) }
         if let summary = summary.flatMap(\.self), !filter.mayInclude(summary) { return false }
         if let identifiers {
-            guard try mayHave(any: identifiers, chunk, database, JournalDigest.place(ofIdentifier:)) else { return false }
+            guard try mayHave(any: identifiers, chunk, database, JournalDigest.place(ofIdentifier:)) else {
+                return false
+            }
         }
         if let devices {
             guard try mayHave(any: devices, chunk, database, JournalDigest.place(ofDevice:)) else { return false }

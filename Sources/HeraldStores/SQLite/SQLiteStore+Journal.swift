@@ -25,6 +25,7 @@ extension SQLiteStore: JournalStore {
     ///   - cursor: Where an earlier page ended; nil for the newest lines.
     ///   - limit: The most lines.
     ///   - budget: Time after which the page ends, perhaps without a line; one step may take longer.
+    /// - Returns: The page, and where the next one begins.
     /// - Throws: ``StoreError``.
     package func search(
         _ filter: JournalFilter,
@@ -38,12 +39,17 @@ extension SQLiteStore: JournalStore {
         return JournalPage(lines: search.found, next: search.next, searchedBackTo: search.searchedBackTo)
     }
 
-    /// Commits what was recorded before. If that fails, the events on disk are still readable.
+    /// Commits what was recorded before.
+    ///
+    /// If that fails, the events on disk are still readable.
     private func commitEarlierEvents() async throws {
         do { try await change { _, _ in } } catch let error as StoreError where error != .closed {}
     }
 
-    private func run(_ search: JournalSearch, until deadline: ContinuousClock.Instant? = nil) async throws -> JournalSearch {
+    private func run(
+        _ search: JournalSearch,
+        until deadline: ContinuousClock.Instant? = nil
+    ) async throws -> JournalSearch {
         var search = search
         while !search.isFinished {
             try Task.checkCancellation()
