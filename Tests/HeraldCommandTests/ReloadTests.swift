@@ -17,6 +17,7 @@ import Testing
         "cluster-partitions": ["8"],
         "cluster-replicas": ["5"], "cluster-unverified": [], "node": ["a"],
         "data": ["x"], "demo": [], "device-topics": ["known"], "drill": ["drop --for 10m"], "environment": ["sandbox"],
+        "explain": ["always"],
         "host": ["::1"],
         "hostname": ["a"], "log-format": ["json"], "log-level": ["trace"],
         "newsstand-topic": ["com.example.magazine"], "payload-drills": [], "payload-drills-in-public": [],

@@ -13,6 +13,10 @@ extension SQLiteStore: JournalStore {
         completion?.settle(.refused(.serviceUnavailable))
     }
 
+    package func recordRefusal(_ event: JournalEvent) -> Bool {
+        gate.isOpen && queue.append(.record(event, nil))
+    }
+
     package func lines(matching query: JournalQuery, limit: Int) async throws -> [JournalEvent] {
         // Commits earlier events first. If that fails, the events on disk are still readable.
         do { try await change { _, _ in } } catch let error as StoreError where error != .closed {}
