@@ -44,7 +44,8 @@ struct SenderTableTests {
     {
         let fixture = try SQLiteFixture()
         let store = fixture.sqlite
-        let refused = ["com.example.a", "com.example.b"].enumerated().map { number, topic in
+        let topics: [String] = ["com.example.a", "com.example.b"]
+        let refused = topics.enumerated().map { number, topic in
             JournalEvent(
                 refused: JournalRefusal(
                     reason: .topicDisallowed,
