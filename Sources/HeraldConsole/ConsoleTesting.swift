@@ -5,13 +5,16 @@ import Hummingbird
 /// The parts of the console for people who test their pushes.
 package struct ConsoleTesting: Sendable {
     let inbox: any CaughtInbox
+    private let sends: SendRoutes
 
-    package init(inbox: any CaughtInbox) {
+    package init(inbox: any CaughtInbox, sender: any ConsoleSender) {
         self.inbox = inbox
+        sends = SendRoutes(sender: sender)
     }
 
     func add(to group: RouterGroup<ConsoleContext>) {
         CaughtRoutes(inbox: inbox).add(to: group)
+        sends.add(to: group)
     }
 
     /// The present state of catching in words, for the health of the service.

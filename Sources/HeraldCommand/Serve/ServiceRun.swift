@@ -93,7 +93,10 @@ struct ServiceRun {
                     started: started
                 ).route,
             ],
-            testing: ConsoleTesting(inbox: ServiceInbox(assembly)),
+            testing: ConsoleTesting(
+                inbox: ServiceInbox(assembly),
+                sender: ServiceSender(assembly, port: api)
+            ),
             logger: assembly.logger
         )
         assembly.catcher.start(configuration.catches)
