@@ -1,6 +1,6 @@
 import CoreMetrics
 import Foundation
-import HeraldModel
+package import HeraldModel
 import NIOCore
 import NIOPosix
 import Synchronization
