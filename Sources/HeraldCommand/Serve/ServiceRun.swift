@@ -95,7 +95,8 @@ struct ServiceRun {
             ],
             testing: ConsoleTesting(
                 inbox: ServiceInbox(assembly),
-                sender: ServiceSender(assembly, port: api)
+                sender: ServiceSender(assembly, port: api),
+                tools: ServiceTools(assembly)
             ),
             logger: assembly.logger
         )

@@ -1,4 +1,3 @@
-import Foundation
 package import HeraldModel
 import HeraldWeb
 
@@ -61,16 +60,7 @@ package struct SendOrder: Decodable, Sendable {
             throw WebRefusal(400, "headers is an object of texts, like {\"apns-priority\":\"5\"}")
         }
         self.headers = headers
-        guard container.contains(.payload) else { throw WebRefusal(400, "`payload` is missing") }
-        payload = try Self.payload(container)
-    }
-
-    private static func payload(_ container: KeyedDecodingContainer<CodingKeys>) throws -> [UInt8] {
-        if let text = try? container.decode(String.self, forKey: .payload) { return Array(text.utf8) }
-        let value = try container.decode(JSONValue.self, forKey: .payload)
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.withoutEscapingSlashes, .sortedKeys]
-        return Array(try encoder.encode(value))
+        payload = try JSONValue.payload(container, .payload)
     }
 
     private static let badRecipient = WebRefusal(
@@ -118,47 +108,4 @@ package struct SendAnswer: Codable, Hashable, Sendable {
 /// The answers to a list of recipients, in its order.
 package struct SendAnswers: Codable, Hashable, Sendable {
     package let items: [SendAnswer]
-}
-
-/// Any JSON, kept as it came except for white space and the order of keys.
-enum JSONValue: Codable, Hashable, Sendable {
-    case null
-    case bool(Bool)
-    case integer(Int64)
-    case number(Double)
-    case string(String)
-    case array([JSONValue])
-    case object([String: JSONValue])
-
-    init(from decoder: any Decoder) throws {
-        let container = try decoder.singleValueContainer()
-        if container.decodeNil() {
-            self = .null
-        } else if let value = try? container.decode(Bool.self) {
-            self = .bool(value)
-        } else if let value = try? container.decode(Int64.self) {
-            self = .integer(value)
-        } else if let value = try? container.decode(Double.self) {
-            self = .number(value)
-        } else if let value = try? container.decode(String.self) {
-            self = .string(value)
-        } else if let value = try? container.decode([JSONValue].self) {
-            self = .array(value)
-        } else {
-            self = .object(try container.decode([String: JSONValue].self))
-        }
-    }
-
-    func encode(to encoder: any Encoder) throws {
-        var container = encoder.singleValueContainer()
-        switch self {
-        case .null: try container.encodeNil()
-        case .bool(let value): try container.encode(value)
-        case .integer(let value): try container.encode(value)
-        case .number(let value): try container.encode(value)
-        case .string(let value): try container.encode(value)
-        case .array(let value): try container.encode(value)
-        case .object(let value): try container.encode(value)
-        }
-    }
 }
