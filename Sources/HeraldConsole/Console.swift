@@ -11,7 +11,7 @@ import Darwin
 /// Health, metrics and admin API, on two listeners with the same requests: a port, where the admin API requires a bearer
 /// token, and a Unix socket in the data folder, which the file system protects.
 ///
-///     GET /                                       page with links
+///     GET / and the paths of ConsolePages         the page for people
 ///     GET /health /health/live /health/ready      for anybody who reaches the port
 ///     GET /metrics                                the same; no label contains a device, a token or a topic
 ///     GET /openapi.yaml                           description of all requests
@@ -23,6 +23,7 @@ package struct Console: Sendable {
     /// Sets the gauges that are read on demand.
     private let readGauges: @Sendable () -> Void
     private let control: [ControlRoute]
+    private let testing: ConsoleTesting?
     private let logger: Logger
 
     package init(
@@ -31,6 +32,7 @@ package struct Console: Sendable {
         metrics: PrometheusRegistry,
         readGauges: @escaping @Sendable () -> Void = {},
         control: [ControlRoute] = [],
+        testing: ConsoleTesting? = nil,
         logger: Logger
     ) {
         self.configuration = configuration
@@ -38,6 +40,7 @@ package struct Console: Sendable {
         self.metrics = metrics
         self.readGauges = readGauges
         self.control = control
+        self.testing = testing
         self.logger = logger
     }
 
@@ -53,6 +56,7 @@ package struct Console: Sendable {
             }
         )
         AdminRoutes(administration: administration).add(to: routes)
+        testing?.add(to: routes)
         return listener(router, at: .port(host: configuration.host, port: configuration.port), isOpen)
     }
 
@@ -62,6 +66,7 @@ package struct Console: Sendable {
         let routes = router.group("v1").add(middleware: ConsoleGate { _, context in await .socket(context) })
         let admin = AdminRoutes(administration: administration)
         admin.add(to: routes)
+        testing?.add(to: routes)
         admin.add(control, to: routes)
         let path = configuration.socketPath
         return listener(router, at: .socket(path: path)) { _ in
@@ -79,7 +84,7 @@ package struct Console: Sendable {
             }
         )
         if let check { router.add(middleware: check) }
-        router.get("") { _, _ in WebReply.bytes(PackageResources.index_html, type: "text/html; charset=utf-8") }
+        ConsolePages().add(to: router)
         let health = router.group("health")
         health.get { _, _ in try self.health() }
         health.get("ready") { _, _ in try self.health() }
@@ -96,7 +101,8 @@ package struct Console: Sendable {
         let report = HealthReport(
             problems: administration.problems,
             warnings: administration.warnings,
-            drills: administration.drills.map(\.words)
+            drills: administration.drills.map(\.words),
+            notes: testing?.notes ?? []
         )
         return try WebReply.json(report, status: report.status == .ready ? .ok : .serviceUnavailable)
     }

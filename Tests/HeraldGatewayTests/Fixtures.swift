@@ -144,6 +144,7 @@ final class Fixture {
     var confirmations: RefusalConfirmations?
     let drills: DrillService
     var senders = SenderNames()
+    let catcher: CatchService
     var configuration = {
         var configuration = GatewayConfiguration(host: "127.0.0.1", port: 0, environment: .production)
         // A busy machine takes long for handshakes and first requests; the time limits have their own tests.
@@ -156,7 +157,9 @@ final class Fixture {
         trust = try await TestTrust()
         key = try await trust.providerKey("com.example.app", "com.example.other")
         trustService = try await trust.service()
-        drills = DrillService(clock: trust.clock, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+        let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        drills = DrillService(clock: trust.clock, logger: logger)
+        catcher = CatchService(clock: trust.clock, logger: logger)
     }
 
     var now: WallTime { trust.now }
@@ -175,6 +178,7 @@ final class Fixture {
                 _ in nil
             },
             drills: drills,
+            catcher: catcher,
             rules: ReloadableRules(configuration.rules),
             bodies: BodyMemory(limit: configuration.unfinishedBodyBytes)
         )

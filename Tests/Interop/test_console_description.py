@@ -160,6 +160,32 @@ def test_every_route_answers_as_described(fresh, description):
     for status, id in ((200, drills[0]["id"]), (404, 999), (400, "first")):
         check("post", "/v1/drills/{id}/stop", status, actual=f"/v1/drills/{id}/stop")
     assert len(check("post", "/v1/drills/stop")) == 15
+    assert check("put", "/v1/catch", body={"topics": [TOPIC], "minutes": 5})["topics"] == [TOPIC]
+    check("put", "/v1/catch", 400, body={"topics": "some"})
+    check("put", "/v1/catch", 413, body={"topics": "all", "more": "x" * 70_000})
+    check("get", "/v1/caught", actual="/v1/caught?q=tag:a&wait=0&limit=3")
+    check("get", "/v1/caught", 400, actual="/v1/caught?q=colour:red")
+    check("get", "/v1/caught/{id}", 404, actual=f"/v1/caught/{new_id()}")
+    check("get", "/v1/caught/{id}", 400, actual="/v1/caught/x")
+    assert check("put", "/v1/catch", body={"topics": "off"})["topics"] == "off"
+    check("get", "/v1/caught", 409, actual="/v1/caught?wait=1")
+    assert check("delete", "/v1/caught", actual="/v1/caught?q=tag:a") == {"deleted": 0}
+    order = {"to": {"token": "00" * 32, "topic": TOPIC}, "payload": {"aps": {"alert": "hi"}}}
+    assert check("post", "/v1/send", body=order)["reason"] == "BadDeviceToken"
+    assert len(check("post", "/v1/send", body={**order, "to": [order["to"]] * 2})["items"]) == 2
+    check("post", "/v1/send", 404, body={**order, "to": {"device": "nobody", "topic": TOPIC}})
+    check("post", "/v1/send", 400, body={**order, "headers": {"x-y": "z"}})
+    check("post", "/v1/send", 413, body={**order, "more": "x" * 70_000})
+    check("get", "/v1/credentials")
+    check("post", "/v1/tools/check", body={"payload": {"aps": {"allert": "x"}}})
+    check("post", "/v1/tools/preview", body={"payload": {"aps": {"alert": "x"}}, "languages": ["en", "de"]})
+    check("post", "/v1/tools/token", body={"text": "00" * 32})
+    check("post", "/v1/tools/jwt", body={"text": "a.b.c"})
+    check("post", "/v1/tools/certificate", body={"text": (service.data / "ca.pem").read_text()})
+    check("post", "/v1/tools/frame", body={"text": "09"})
+    for tool in ("check", "preview", "token", "jwt", "certificate", "frame"):
+        check("post", f"/v1/tools/{tool}", 400, body={"text": 7})
+        check("post", f"/v1/tools/{tool}", 413, body={"more": "x" * 70_000})
     described = set(operations(description))
     assert asked == described
     for method, path in described:

@@ -26,9 +26,11 @@ extension BinaryConnection {
             }
             return
         case .notification(let notification, let generation, let use):
+            caught[number]?.note(notification)
             inFlight.note(number, posted: InFlightNotifications.Posted(notification))
             decision = post(use) { service.sink.post(Envelope(notification, generation: generation, completion: $0)) }
         case .unreadable(let notification, let generation, let use):
+            caught[number]?.note(notification)
             inFlight.note(number, posted: InFlightNotifications.Posted(notification))
             decision = post(use) { completion in
                 let envelope = Envelope(notification, generation: generation, completion: completion)
@@ -69,6 +71,10 @@ extension BinaryConnection {
     func refuse(_ number: UInt64, _ refusal: Refusal, _ request: BinaryNotification?) {
         let (posted, status) = (inFlight.posted(number), refusal.refusalReason.binaryStatus)
         guard inFlight.settle(number, refusedWith: status) else { return }
+        if !caught.isEmpty {
+            caught[number]?.message.explanation = refusal.why
+            endCatch(number, .refused(refusal.refusalReason))
+        }
         service.logger.debug("notification refused", metadata: ["reason": "\(refusal.why)"])
         service.metrics.count(status)
         record(refusal, request, posted, identifier: request?.identifier)

@@ -67,8 +67,9 @@ struct Schema: Sendable {
 
     /// One row for each commit's events (``JournalRow``).
     ///
-    /// `position` counts the bytes of all earlier rows, so that the first and the last row give the journal's size.
-    /// `journal_sender` has the names of the senders in the events (``SenderTable``).
+    /// `position` counts the bytes of all earlier rows, so that the first and the last row give the journal's size. Each
+    /// chunk of positions that is full has a digest (``JournalDigest``). `journal_sender` has the names of the senders in the
+    /// events (``SenderTable``).
     private static let journal = """
         CREATE TABLE journal (
             position INTEGER PRIMARY KEY,
@@ -79,6 +80,10 @@ struct Schema: Sendable {
         CREATE TABLE journal_sender (
             number INTEGER PRIMARY KEY,
             name TEXT NOT NULL
+        ) STRICT;
+        CREATE TABLE journal_digest (
+            number INTEGER PRIMARY KEY,
+            bits BLOB NOT NULL
         ) STRICT;
 
         """
