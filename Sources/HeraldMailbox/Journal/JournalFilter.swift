@@ -17,6 +17,17 @@ package struct JournalFilter: Sendable {
             if isUnwanted { unwanted.formUnion(values) } else { wanted = (wanted ?? []).union(values) }
         }
 
+        /// The choice of what the values stand for.
+        package func resolved<Other>(_ find: (Value) async throws -> [Other]) async throws -> Choice<Other> {
+            var choice = Choice<Other>()
+            if let wanted {
+                choice.wanted = []
+                for value in wanted { choice.add(try await find(value)) }
+            }
+            for value in unwanted { choice.add(try await find(value), isUnwanted: true) }
+            return choice
+        }
+
         func includes(_ value: Value?) -> Bool {
             guard let value else { return wanted == nil }
             return wanted?.contains(value) != false && !unwanted.contains(value)
