@@ -24,6 +24,7 @@ package struct Console: Sendable {
     private let readGauges: @Sendable () -> Void
     private let control: [ControlRoute]
     private let testing: ConsoleTesting?
+    private let journal: (any JournalDesk)?
     private let logger: Logger
 
     package init(
@@ -33,6 +34,7 @@ package struct Console: Sendable {
         readGauges: @escaping @Sendable () -> Void = {},
         control: [ControlRoute] = [],
         testing: ConsoleTesting? = nil,
+        journal: (any JournalDesk)? = nil,
         logger: Logger
     ) {
         self.configuration = configuration
@@ -41,6 +43,7 @@ package struct Console: Sendable {
         self.readGauges = readGauges
         self.control = control
         self.testing = testing
+        self.journal = journal
         self.logger = logger
     }
 
@@ -57,6 +60,7 @@ package struct Console: Sendable {
         )
         AdminRoutes(administration: administration).add(to: routes)
         testing?.add(to: routes)
+        journal.map(JournalRoutes.init)?.add(to: routes)
         return listener(router, at: .port(host: configuration.host, port: configuration.port), isOpen)
     }
 
@@ -67,6 +71,7 @@ package struct Console: Sendable {
         let admin = AdminRoutes(administration: administration)
         admin.add(to: routes)
         testing?.add(to: routes)
+        journal.map(JournalRoutes.init)?.add(to: routes)
         admin.add(control, to: routes)
         let path = configuration.socketPath
         return listener(router, at: .socket(path: path)) { _ in
