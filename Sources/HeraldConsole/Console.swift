@@ -19,6 +19,7 @@ import Darwin
 package struct Console: Sendable {
     private let configuration: ConsoleConfiguration
     private let administration: any Administration
+    private let live: LiveConsole
     private let metrics: PrometheusRegistry
     /// Sets the gauges that are read on demand.
     private let readGauges: @Sendable () -> Void
@@ -28,6 +29,7 @@ package struct Console: Sendable {
     package init(
         configuration: ConsoleConfiguration,
         administration: any Administration,
+        live: LiveConsole,
         metrics: PrometheusRegistry,
         readGauges: @escaping @Sendable () -> Void = {},
         control: [ControlRoute] = [],
@@ -35,6 +37,7 @@ package struct Console: Sendable {
     ) {
         self.configuration = configuration
         self.administration = administration
+        self.live = live
         self.metrics = metrics
         self.readGauges = readGauges
         self.control = control
@@ -48,6 +51,7 @@ package struct Console: Sendable {
         let router = router(check)
         let routes = router.group("v1").add(middleware: BearerToken(configuration.token, place: "in run/admin.token"))
         AdminRoutes(administration: administration).add(to: routes)
+        live.addRoutes(to: routes)
         return listener(router, at: .port(host: configuration.host, port: configuration.port), isOpen)
     }
 
@@ -57,6 +61,7 @@ package struct Console: Sendable {
         let routes = router.group("v1")
         let admin = AdminRoutes(administration: administration)
         admin.add(to: routes)
+        live.addRoutes(to: routes)
         admin.add(control, to: routes)
         let path = configuration.socketPath
         return listener(router, at: .socket(path: path)) { _ in

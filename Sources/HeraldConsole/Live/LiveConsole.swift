@@ -1,0 +1,14 @@
+import Hummingbird
+
+/// What the console keeps in memory about the service's present and recent past.
+package struct LiveConsole: Sendable {
+    package let series: SeriesRecorder
+
+    package init(series: SeriesRecorder) {
+        self.series = series
+    }
+
+    func addRoutes(to group: RouterGroup<BasicRequestContext>) {
+        SeriesRoutes(recorder: series).add(to: group)
+    }
+}
