@@ -134,7 +134,10 @@ let package = Package(
         herald("HeraldWeb", [hummingbird, hummingbirdCore, httpTypes, lifecycle, logging, nioCore, nioHTTP1]),
         herald(
             "HeraldConsole",
-            ["HeraldModel", "HeraldMailbox", "HeraldWeb", hummingbird, logging, coreMetrics],
+            [
+                "HeraldModel", "HeraldMailbox", "HeraldWeb", crypto, hummingbird, httpTypes, logging, coreMetrics,
+                nioCore,
+            ],
             hasResources: true
         ),
         herald(
@@ -246,8 +249,8 @@ let package = Package(
         tests(
             "HeraldConsoleTests",
             [
-                "HeraldConsole", "HeraldModel", "HeraldTestSupport", "HeraldWeb", httpClient, lifecycle, logging,
-                coreMetrics, nioCore, nioHTTP1,
+                "HeraldConsole", "HeraldModel", "HeraldTestSupport", "HeraldWeb", httpClient, httpTypes, lifecycle,
+                logging, coreMetrics, nioCore, nioHTTP1,
             ]
         ),
         tests(

@@ -47,9 +47,14 @@ package struct Console: Sendable {
     /// The listener for people and monitoring, as a service; calls `isOpen` with the port once it listens.
     package func port(_ isOpen: @escaping @Sendable (Int) -> Void) -> WebListener {
         let words = "the console answers to localhost, to a loopback address, to --console-host and to each --hostname"
-        let check = HostCheck(host: configuration.host, names: configuration.hostnames, answersTo: words)
-        let router = router(check)
-        let routes = router.group("v1").add(middleware: BearerToken(configuration.token, place: "in run/admin.token"))
+        let router = router(HostCheck(host: configuration.host, names: configuration.hostnames, answersTo: words))
+        let token = BearerToken<ConsoleContext>(configuration.token, place: "in run/admin.token")
+        let routes = router.group("v1").add(
+            middleware: ConsoleGate { request, context in
+                guard token.isKnown(request.headers[.authorization]) else { return nil }
+                return ConsoleCaller(name: "admin.token", role: .admin, address: context.address, proof: .token)
+            }
+        )
         AdminRoutes(administration: administration).add(to: routes)
         live.addRoutes(to: routes)
         return listener(router, at: .port(host: configuration.host, port: configuration.port), isOpen)
@@ -58,7 +63,7 @@ package struct Console: Sendable {
     /// The listener for Herald's own commands; calls `isOpen` once it listens.
     package func socket(_ isOpen: @escaping @Sendable () -> Void) -> WebListener {
         let router = router()
-        let routes = router.group("v1")
+        let routes = router.group("v1").add(middleware: ConsoleGate { _, context in await .socket(context) })
         let admin = AdminRoutes(administration: administration)
         admin.add(to: routes)
         live.addRoutes(to: routes)
@@ -71,8 +76,8 @@ package struct Console: Sendable {
         }
     }
 
-    private func router(_ check: HostCheck? = nil) -> Router<BasicRequestContext> {
-        let router = Router(context: BasicRequestContext.self)
+    private func router(_ check: HostCheck<ConsoleContext>? = nil) -> Router<ConsoleContext> {
+        let router = Router(context: ConsoleContext.self)
         router.add(
             middleware: WebFailures(logger: logger) { error in
                 (error as? AdminError).map { WebRefusal($0.code.httpStatus, $0.message) }
@@ -102,7 +107,7 @@ package struct Console: Sendable {
     }
 
     private func listener(
-        _ router: Router<BasicRequestContext>,
+        _ router: Router<ConsoleContext>,
         at address: ListenAddress.Address,
         _ isOpen: @escaping @Sendable (Int) -> Void
     ) -> WebListener {

@@ -24,6 +24,13 @@ def description():
     return yaml.safe_load(DESCRIPTION.read_text())
 
 
+def operations(description):
+    """The method and the path of every request."""
+    for path, item in description["paths"].items():
+        for method in {"get", "post", "put", "delete"} & item.keys():
+            yield method, path
+
+
 def ask(service, method, path, body=None, authorized=True, host=None):
     """The status, the content type and the body of an answer."""
     token = (service.data / "run" / "admin.token").read_text().strip()
@@ -73,9 +80,9 @@ def test_the_properties_are_in_snake_case(target):
 
 
 def test_the_description_has_every_route_and_no_other(description):
-    described = {(method, path) for path, item in description["paths"].items() for method in item if method in ("get", "post")}
-    files = [SOURCE / "Admin" / name for name in ("AdminRoutes.swift", "DrillRoutes.swift")]
-    routes = re.findall(r'routes\.(get|post)\("([^"\\]+)"', "".join(file.read_text() for file in files))
+    described = set(operations(description))
+    files = [file for folder in ("Access", "Admin") for file in sorted((SOURCE / folder).glob("**/*.swift"))]
+    routes = re.findall(r'routes\.(get|post|put|delete)\("([^"\\]+)"', "".join(file.read_text() for file in files))
     built = {(method, "/v1/" + re.sub(r":(\w+)", r"{\1}", path)) for method, path in routes}
     assert len(built) >= 13
     console = (SOURCE / "Console.swift").read_text()
@@ -153,7 +160,7 @@ def test_every_route_answers_as_described(fresh, description):
     for status, id in ((200, drills[0]["id"]), (404, 999), (400, "first")):
         check("post", "/v1/drills/{id}/stop", status, actual=f"/v1/drills/{id}/stop")
     assert len(check("post", "/v1/drills/stop")) == 15
-    described = {(method, path) for path, item in description["paths"].items() for method in item if method in ("get", "post")}
+    described = set(operations(description))
     assert asked == described
     for method, path in described:
         if path.startswith("/v1/"):
@@ -182,12 +189,11 @@ def test_a_revocation_that_is_not_in_force_says_so_until_it_is(fresh, descriptio
 
 
 def test_a_foreign_host_is_answered_as_described(shared, description):
-    for path, item in description["paths"].items():
-        for method in {"get", "post"} & item.keys():
-            actual = path.replace("{id}", "x").replace("{topic}", "x")
-            answer = ask(shared, method.upper(), actual, host="attacker.example")
-            assert answer[0] == 421
-            conform(description, method, path, *answer)
+    for method, path in operations(description):
+        actual = path.replace("{id}", "x").replace("{topic}", "x")
+        answer = ask(shared, method.upper(), actual, host="attacker.example")
+        assert answer[0] == 421
+        conform(description, method, path, *answer)
 
 
 def test_a_journal_has_lines_as_described(shared, parties, description):

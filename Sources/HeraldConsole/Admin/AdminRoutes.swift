@@ -14,7 +14,7 @@ package struct AdminRoutes: Sendable {
 
     let administration: any Administration
 
-    func add(to group: RouterGroup<BasicRequestContext>) {
+    func add(to group: RouterGroup<ConsoleContext>) {
         DrillRoutes(administration: administration).add(to: group)
         var routes = WebRoutes(group)
         routes.get("status") { _, _ in try WebReply.json(administration.status) }
@@ -75,7 +75,7 @@ package struct AdminRoutes: Sendable {
         routes.refuseOtherMethods()
     }
 
-    func add(_ control: [ControlRoute], to routes: RouterGroup<BasicRequestContext>) {
+    func add(_ control: [ControlRoute], to routes: RouterGroup<ConsoleContext>) {
         for route in control {
             routes.post("control/\(route.name)") { request, _ in
                 WebReply.json(

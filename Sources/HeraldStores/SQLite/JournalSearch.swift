@@ -50,7 +50,11 @@ struct JournalSearch: Sendable {
 
     private mutating func collect(_ row: HotRow) {
         let bytes = row.bytes(1)
-        if case .notification(let id) = query, !JournalRow.mayContain(id, bytes) { return }
+        switch query {
+        case .notification(let id): guard JournalRow.mayContain(id, bytes) else { return }
+        case .topicWithoutApp(let topic): guard JournalRow.mayContain(topic, bytes) else { return }
+        case .device, .app: break
+        }
         var matching: [JournalEvent] = []
         guard JournalRow.read(bytes, { if matches($0) { matching.append($0) } }) else {
             damagedRows += 1
@@ -64,6 +68,7 @@ struct JournalSearch: Sendable {
         case .notification(let id): event.id == id || event.uniqueID == id
         case .device(let device): event.device == device
         case .app(let app): event.app == app
+        case .topicWithoutApp(let topic): event.refusal?.topic == topic.name
         }
     }
 }

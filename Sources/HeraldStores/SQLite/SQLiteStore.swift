@@ -1,6 +1,6 @@
 import Foundation
 import GRDB
-import HeraldMailbox
+package import HeraldMailbox
 package import HeraldModel
 package import Logging
 
@@ -19,6 +19,8 @@ package final class SQLiteStore: Sendable {
     let gate: StoreGate
     let reporter = WeakReporter()
     let channelReports = LocalChannelReports()
+    /// The journal's new lines.
+    package let feed = JournalFeed()
     let logger: Logger
     let damage: DamagedRows
     private let presence: FilePresence
@@ -132,6 +134,7 @@ package final class SQLiteStore: Sendable {
             readers: readers,
             gate: gate,
             reporter: reporter,
+            feed: feed,
             statistics: counters,
             clock: clock,
             logger: logger,

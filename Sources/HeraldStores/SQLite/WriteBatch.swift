@@ -103,6 +103,15 @@ struct WriteBatch {
         tally.count(event.state)
     }
 
+    /// The journal's events, decoded again, which only those need who watch.
+    var events: [JournalEvent] {
+        var events: [JournalEvent] = []
+        for row in journal {
+            row.bytes.withUnsafeBytes { _ = JournalRow.read($0) { events.append($0) } }
+        }
+        return events
+    }
+
     /// The number of journal events.
     var eventCount: Int { journal.reduce(0) { $0 + $1.count } }
 

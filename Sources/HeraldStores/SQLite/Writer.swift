@@ -23,6 +23,7 @@ final class Writer {
         let readers: ReaderPool
         let gate: StoreGate
         let reporter: WeakReporter
+        let feed: JournalFeed
         let statistics: StatisticsCounters
         let clock: any WallClock
         let logger: Logger
@@ -141,6 +142,7 @@ final class Writer {
     private func report(_ commit: Commit) {
         let puts = batch.puts
         if !puts.isEmpty { store.reporter.current?.stored(puts) }
+        if store.feed.isFollowed { store.feed.publish(batch.events) }
         for completion in commit.completions { completion.settle(.accepted) }
         for afterwards in commit.afterwards { afterwards() }
     }
