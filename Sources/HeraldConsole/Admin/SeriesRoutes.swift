@@ -5,7 +5,7 @@ import Hummingbird
 struct SeriesRoutes: Sendable {
     let recorder: SeriesRecorder
 
-    func add(to group: RouterGroup<BasicRequestContext>) {
+    func add(to group: RouterGroup<ConsoleContext>) {
         var routes = WebRoutes(group)
         routes.get("series") { request, _ in
             try WebReply.json(recorder.answer(try range(request), names: try names(request)))

@@ -8,7 +8,7 @@ package struct LiveConsole: Sendable {
         self.series = series
     }
 
-    func addRoutes(to group: RouterGroup<BasicRequestContext>) {
+    func addRoutes(to group: RouterGroup<ConsoleContext>) {
         SeriesRoutes(recorder: series).add(to: group)
     }
 }

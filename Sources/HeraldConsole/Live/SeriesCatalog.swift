@@ -44,7 +44,8 @@ struct SeriesDescription: Sendable {
 /// The time series of the console; names are part of the API.
 enum SeriesCatalog {
     static let all: [SeriesDescription] =
-        JournalOutcome.allCases.map { SeriesDescription($0) } + [
+        // Not all refusals have a line.
+        JournalOutcome.allCases.filter { $0 != .refused }.map { SeriesDescription($0) } + [
             SeriesDescription("requests", rate: MetricName.providerRequests),
             SeriesDescription(
                 "refused",

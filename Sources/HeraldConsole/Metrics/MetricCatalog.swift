@@ -223,7 +223,7 @@ enum MetricCatalog {
             "herald_journal_lines_total",
             .counter,
             labels: ["outcome"],
-            "Lines of the journal, by outcome (received, delivered, delivered_from_storage, refused_by_device, stored, replaced, discarded, sent_to_subscribers, drilled)."
+            "Lines of the journal, by outcome (received, delivered, delivered_from_storage, refused_by_device, stored, replaced, discarded, sent_to_subscribers, refused, drilled)."
         ),
         MetricDescription(
             "herald_log_lines_dropped_total",

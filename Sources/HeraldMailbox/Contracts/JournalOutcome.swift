@@ -8,6 +8,8 @@ package enum JournalOutcome: String, CaseIterable, Sendable {
     case replaced
     case discarded
     case sentToSubscribers = "sent_to_subscribers"
+    /// The service refused the request.
+    case refused
     /// A drill refused or lost the notification, or withheld its answer.
     case drilled
 
@@ -27,6 +29,7 @@ package enum JournalOutcome: String, CaseIterable, Sendable {
             .discardedBacklog, .discardedBudget, .discardedChannelDeleted:
             self = .discarded
         case .sentToSubscribers: self = .sentToSubscribers
+        case .refusedByService: self = .refused
         case .refusedByDrill, .lostByDrill, .answerWithheldByDrill: self = .drilled
         }
     }
