@@ -24,6 +24,7 @@ package struct Console: Sendable {
     /// Sets the gauges that are read on demand.
     private let readGauges: @Sendable () -> Void
     private let control: [ControlRoute]
+    private let testing: ConsoleTesting?
     private let logger: Logger
 
     package init(
@@ -33,6 +34,7 @@ package struct Console: Sendable {
         metrics: PrometheusRegistry,
         readGauges: @escaping @Sendable () -> Void = {},
         control: [ControlRoute] = [],
+        testing: ConsoleTesting? = nil,
         logger: Logger
     ) {
         self.configuration = configuration
@@ -41,6 +43,7 @@ package struct Console: Sendable {
         self.metrics = metrics
         self.readGauges = readGauges
         self.control = control
+        self.testing = testing
         self.logger = logger
     }
 
@@ -57,6 +60,7 @@ package struct Console: Sendable {
         )
         AdminRoutes(administration: administration).add(to: routes)
         live.addRoutes(to: routes)
+        testing?.add(to: routes)
         return listener(router, at: .port(host: configuration.host, port: configuration.port), isOpen)
     }
 
@@ -67,6 +71,7 @@ package struct Console: Sendable {
         let admin = AdminRoutes(administration: administration)
         admin.add(to: routes)
         live.addRoutes(to: routes)
+        testing?.add(to: routes)
         admin.add(control, to: routes)
         let path = configuration.socketPath
         return listener(router, at: .socket(path: path)) { _ in
@@ -101,7 +106,8 @@ package struct Console: Sendable {
         let report = HealthReport(
             problems: administration.problems,
             warnings: administration.warnings,
-            drills: administration.drills.map(\.words)
+            drills: administration.drills.map(\.words),
+            notes: testing?.notes ?? []
         )
         return try WebReply.json(report, status: report.status == .ready ? .ok : .serviceUnavailable)
     }

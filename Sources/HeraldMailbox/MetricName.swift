@@ -19,6 +19,7 @@ package enum MetricName {
     package static let providerRequests = "herald_provider_requests_total"
     package static let drilledRequests = "herald_drilled_requests_total"
     package static let drillsActive = "herald_drills_active"
+    package static let catching = "herald_catching"
     package static let payloadDrillsAllowed = "herald_payload_drills_allowed"
     package static let binaryConnections = "herald_binary_connections_total"
     package static let binaryNotifications = "herald_binary_notifications_total"

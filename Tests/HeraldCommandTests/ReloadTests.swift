@@ -16,6 +16,7 @@ import Testing
         "cluster-credentials": ["herald.nk"], "cluster-key": ["cluster.key"], "cluster-monitor": ["http://a:8222"],
         "cluster-partitions": ["8"],
         "cluster-replicas": ["5"], "cluster-unverified": [], "node": ["a"],
+        "catch": ["all"], "catch-in-public": [],
         "data": ["x"], "demo": [], "device-topics": ["known"], "drill": ["drop --for 10m"], "environment": ["sandbox"],
         "host": ["::1"],
         "hostname": ["a"], "log-format": ["json"], "log-level": ["trace"],

@@ -134,6 +134,7 @@ final class Fixture {
     /// With the other nodes of a test.
     var confirmations: RefusalConfirmations?
     let drills: DrillService
+    let catcher: CatchService
     var configuration = {
         var configuration = GatewayConfiguration(host: "127.0.0.1", port: 0, environment: .production)
         // A busy machine takes long for handshakes and first requests; the time limits have their own tests.
@@ -146,7 +147,9 @@ final class Fixture {
         trust = try await TestTrust()
         key = try await trust.providerKey("com.example.app", "com.example.other")
         trustService = try await trust.service()
-        drills = DrillService(clock: trust.clock, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+        let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        drills = DrillService(clock: trust.clock, logger: logger)
+        catcher = CatchService(clock: trust.clock, logger: logger)
     }
 
     var now: WallTime { trust.now }
@@ -165,6 +168,7 @@ final class Fixture {
                 _ in nil
             },
             drills: drills,
+            catcher: catcher,
             rules: ReloadableRules(configuration.rules),
             bodies: BodyMemory(limit: configuration.unfinishedBodyBytes)
         )

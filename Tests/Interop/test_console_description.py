@@ -160,6 +160,16 @@ def test_every_route_answers_as_described(fresh, description):
     for status, id in ((200, drills[0]["id"]), (404, 999), (400, "first")):
         check("post", "/v1/drills/{id}/stop", status, actual=f"/v1/drills/{id}/stop")
     assert len(check("post", "/v1/drills/stop")) == 15
+    assert check("put", "/v1/catch", body={"topics": [TOPIC], "minutes": 5})["topics"] == [TOPIC]
+    check("put", "/v1/catch", 400, body={"topics": "some"})
+    check("put", "/v1/catch", 413, body={"topics": "all", "more": "x" * 70_000})
+    check("get", "/v1/caught", actual="/v1/caught?q=tag:a&wait=0&limit=3")
+    check("get", "/v1/caught", 400, actual="/v1/caught?q=colour:red")
+    check("get", "/v1/caught/{id}", 404, actual=f"/v1/caught/{new_id()}")
+    check("get", "/v1/caught/{id}", 400, actual="/v1/caught/x")
+    assert check("put", "/v1/catch", body={"topics": "off"})["topics"] == "off"
+    check("get", "/v1/caught", 409, actual="/v1/caught?wait=1")
+    assert check("delete", "/v1/caught", actual="/v1/caught?q=tag:a") == {"deleted": 0}
     described = set(operations(description))
     assert asked == described
     for method, path in described:

@@ -95,8 +95,10 @@ struct ServiceRun {
                     started: started
                 ).route,
             ],
+            testing: ConsoleTesting(inbox: ServiceInbox(assembly)),
             logger: assembly.logger
         )
+        assembly.catcher.start(configuration.catches)
         assembly.drills.allowsPayloadDrills = configuration.allowsPayloadDrills
         do {
             try await assembly.clusterDrills?.start()
@@ -158,6 +160,7 @@ struct ServiceRun {
             ReloadSignal(signals: hangups, watch: watch, configuration: reload, manager: assembly.manager),
             DrillWatch(drills: assembly.drills, cluster: assembly.clusterDrills),
             LiveWatch(live: live, gauges: gauges, clock: assembly.clock),
+            CatchWatch(catcher: assembly.catcher),
         ]
         if let demo = assembly.demo {
             let host = configuration.host

@@ -54,6 +54,10 @@ struct ServerConfiguration: SettingTarget {
     var allowsPayloadDrills = false
     /// Whether it may even where everybody can reach the service.
     var allowsPayloadDrillsInPublic = false
+    /// The requests whose payloads are caught from the start on; nil for all with ``demo``, else none.
+    var catchScope: CatchScope?
+    /// Whether payloads may be caught even where everybody can reach the service.
+    var catchesInPublic = false
     var consoleHost = loopback
     var consolePort = 2190
     /// Connections of the console's port, and as many of its socket.
@@ -208,6 +212,7 @@ extension ServerConfiguration {
         self.init()
         for row in ServerSettings.rows { try row.read(settings, &self) }
         try checkPayloadDrills(on: host)
+        try checkCatch()
     }
 
     /// The settings in which another configuration differs.
@@ -224,6 +229,23 @@ extension ServerConfiguration {
                 .configuration,
                 "payload-drills lets every provider choose the service's answers, and \(host) is a public address: "
                     + "choose a private one with --host, or add --payload-drills-in-public"
+            )
+        }
+    }
+
+    /// The scope of catching from the start on: all in a demo that not everybody can reach, unless the setting says otherwise.
+    var catches: CatchScope {
+        catchScope ?? (demo && (catchesInPublic || !ListenScope.isPublic(host)) ? .all : .off)
+    }
+
+    /// Refuses to catch payloads on a public address unless `catch-in-public` allows it.
+    /// - Throws: ``CommandError/Code/configuration``.
+    private func checkCatch() throws {
+        guard catches == .off || catchesInPublic || !ListenScope.isPublic(host) else {
+            throw CommandError(
+                .configuration,
+                "catch keeps payloads for everybody with a token of the console, and \(host) is a public address: choose a "
+                    + "private one with --host, or add --catch-in-public"
             )
         }
     }

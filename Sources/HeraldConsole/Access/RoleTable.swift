@@ -31,15 +31,15 @@ enum RoleTable {
         + [
             "status", "journal", "journal/{id}", "events", "series", "tallies", "problems", "refusals", "credentials",
             "credentials/{id}", "devices", "devices/{id}", "devices/{id}/apps", "apps", "channels", "drills", "clock",
-            "caught", "caught/{id}", "catch", "settings",
+            "settings",
         ].map { reads("/v1/\($0)") }
         + [asks("/v1/journal/search", .viewer)]
         // What a sender does.
         + ["check", "preview", "token", "jwt", "certificate", "frame"].map { asks("/v1/tools/\($0)", .sender) }
+        + ["caught", "caught/{id}"].map { Rule(method: .get, path: "/v1/\($0)", role: .sender, isChange: false) }
         + [
             Rule(method: .post, path: "/v1/send", role: .sender, isChange: true),
             Rule(method: .delete, path: "/v1/caught", role: .sender, isChange: true),
-            Rule(method: .delete, path: "/v1/caught/{id}", role: .sender, isChange: true),
             Rule(method: .post, path: "/v1/channels", role: .sender, isChange: true),
             Rule(method: .delete, path: "/v1/channels/{id}", role: .sender, isChange: true),
             Rule(method: .post, path: "/v1/channels/{id}/send", role: .sender, isChange: true),

@@ -19,12 +19,15 @@ package struct HealthReport: Codable, Hashable, Sendable {
     package let warnings: [String]?
     /// Active drills, in words; nil if there are none.
     package let drills: [String]?
+    /// Facts that operators should know and need not mend, in words; nil if there are none.
+    package let notes: [String]?
 
-    package init(problems: [String], warnings: [String] = [], drills: [String] = []) {
+    package init(problems: [String], warnings: [String] = [], drills: [String] = [], notes: [String] = []) {
         status = problems.isEmpty ? .ready : .notReady
         self.problems = problems
         self.warnings = warnings.isEmpty ? nil : warnings
         self.drills = drills.isEmpty ? nil : drills
+        self.notes = notes.isEmpty ? nil : notes
     }
 }
 

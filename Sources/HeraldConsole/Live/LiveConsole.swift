@@ -1,6 +1,6 @@
 import Hummingbird
 
-/// What the console keeps in memory about the service's present and recent past.
+/// The console's memory of the service's present and recent past.
 package struct LiveConsole: Sendable {
     package let series: SeriesRecorder
 

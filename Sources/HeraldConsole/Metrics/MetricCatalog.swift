@@ -47,6 +47,7 @@ enum MetricCatalog {
             labels: ["version"],
             "1, with the version of Herald as a label."
         ),
+        MetricDescription("herald_catching", .gauge, "Whether payloads are caught in memory (0 or 1)."),
         MetricDescription(
             "herald_certificate_expiry_timestamp_seconds",
             .gauge,

@@ -56,7 +56,8 @@ package final class PrometheusRegistry: MetricsFactory {
     package var exposition: String { text + ProcessMetrics.text() }
 
     /// Sum over the series of a counter or gauge whose labels match; nil if there is no such series.
-    /// - Parameter matches: Gets the text of the labels: `listener="api",result="ok"`.
+    ///
+    /// The labels have the form `listener="api",result="ok"`.
     func sum(of name: String, where matches: (String) -> Bool) -> Double? {
         let series = families.withLock { $0[name]?.series } ?? [:]
         let numbers = series.compactMap { matches($0.key) ? $0.value.number : nil }

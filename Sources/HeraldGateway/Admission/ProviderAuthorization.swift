@@ -63,6 +63,9 @@ struct ProviderAuthorization {
     /// The team of the provider token; nil for a connection by certificate.
     var team: String? { binding.team }
 
+    /// The key of the last provider token that was accepted; nil for a connection by certificate.
+    var keyID: String? { accepted?.identity.keyID }
+
     /// Marks cached entries for another check if they may have changed; once per burst of requests.
     mutating func refresh(_ admission: Admission, now: WallTime) {
         let generation = admission.tokens.generation

@@ -50,6 +50,8 @@ final class BinaryConnection: ChannelDuplexHandler, RemovableChannelHandler, Loo
     private(set) var inFlight: InFlightNotifications
     /// Notifications that wait until this node has learned what other nodes know, by number.
     private var unknown: [UInt64: BinaryNotification] = [:]
+    /// Notifications that are caught, until they are settled, by number.
+    var caught: [UInt64: CaughtDraft] = [:]
     private var input = ByteBuffer()
     private(set) var lastRead: NIODeadline
     /// When the incomplete notification began; nil if there is none.
@@ -155,6 +157,7 @@ final class BinaryConnection: ChannelDuplexHandler, RemovableChannelHandler, Loo
     // MARK: - Completions
 
     func settled(_ number: UInt64, _ outcome: CompletionOutcome, now: NIODeadline) {
+        if !caught.isEmpty { endCatch(number, outcome) }
         switch outcome {
         case .accepted:
             if inFlight.settle(number) { service.metrics.accepted.increment() }
@@ -192,11 +195,6 @@ final class BinaryConnection: ChannelDuplexHandler, RemovableChannelHandler, Loo
         case .draining: phase = .draining(until: context.eventLoop.now + TimeAmount(service.binary.stopDrain))
         case .finishing, .closed: break
         }
-    }
-
-    /// Closes at once: the stop of the service has taken too long.
-    func cutOff() {
-        if let context { close(context) }
     }
 
     /// Checks the certificate again: the revocation list has changed, or time has passed.
@@ -238,6 +236,7 @@ final class BinaryConnection: ChannelDuplexHandler, RemovableChannelHandler, Loo
                 let isAnswered = notification.form != .simple
                 let number = inFlight.nextNumber
                 inFlight.open(Reference(identifier: notification.identifier, isAnswered: isAnswered))
+                if service.gateway.catcher.isCatching { beginCatch(notification, number, now) }
                 take(notification, as: number, now)
             case .fault(let fault):
                 let reference = Reference(identifier: fault.identifier, isAnswered: fault.isAnswered)
@@ -266,12 +265,15 @@ final class BinaryConnection: ChannelDuplexHandler, RemovableChannelHandler, Loo
         switch validator.decide(request, authorization, ids: &ids, now: now) {
         case .refused(let refusal):
             service.logger.debug("notification refused", metadata: ["reason": "\(refusal.why)"])
+            caught[number]?.message.explanation = refusal.why
             decision = .refused(refusal.refusalReason, since: nil)
         case .unknown(let refusal, let part):
             decision = confirm(request, number, refusal.refusalReason, on: part, for: handler)
         case .notification(let notification, let generation, let use):
+            caught[number]?.note(notification)
             decision = post(use) { service.sink.post(Envelope(notification, generation: generation, completion: $0)) }
         case .unreadable(let notification, let generation, let use):
+            caught[number]?.note(notification)
             decision = post(use) { completion in
                 let envelope = Envelope(notification, generation: generation, completion: completion)
                 return service.sink.discard(envelope, as: .discardedUndeliverable)
@@ -387,6 +389,7 @@ final class BinaryConnection: ChannelDuplexHandler, RemovableChannelHandler, Loo
         deadline = nil
         if let number = membership?.number { loop.remove(number) }
         membership = nil
+        caught = [:]
         context = nil
     }
 

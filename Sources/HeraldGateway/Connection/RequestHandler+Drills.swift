@@ -51,6 +51,7 @@ extension RequestHandler {
             refuse(request, refusal, retryAfter: retryAfter)
         case .silence(isAccepted: false):
             guard discard(post, request, as: .lostByDrill) else { return nil }
+            endCatchWithoutAnswer(request)
             session.leaveUnanswered(request)
         case .silence(isAccepted: true):
             var drill = request.drill ?? RequestDrill()
@@ -65,7 +66,9 @@ extension RequestHandler {
             // Once it is written, the library drops the requests behind it that have arrived already.
             return .write
         case .drop:
-            return discard(post, request, as: .lostByDrill) ? .drop : nil
+            guard discard(post, request, as: .lostByDrill) else { return nil }
+            endCatchWithoutAnswer(request)
+            return .drop
         case .shutdown:
             guard discard(post, request, as: .refusedByDrill) else { return nil }
             stoppingDrill = stoppingDrill ?? verdict.cause
