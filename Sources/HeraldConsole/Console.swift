@@ -11,7 +11,7 @@ import Darwin
 /// Health, metrics and admin API, on two listeners with the same requests: a port, where the admin API requires a bearer
 /// token, and a Unix socket in the data folder, which the file system protects.
 ///
-///     GET /                                       page with links
+///     GET / and the paths of ConsolePages         the page for people
 ///     GET /health /health/live /health/ready      for anybody who reaches the port
 ///     GET /metrics                                the same; no label contains a device, a token or a topic
 ///     GET /openapi.yaml                           description of all requests
@@ -89,7 +89,7 @@ package struct Console: Sendable {
             }
         )
         if let check { router.add(middleware: check) }
-        router.get("") { _, _ in WebReply.bytes(PackageResources.index_html, type: "text/html; charset=utf-8") }
+        ConsolePages().add(to: router)
         let health = router.group("health")
         health.get { _, _ in try self.health() }
         health.get("ready") { _, _ in try self.health() }
