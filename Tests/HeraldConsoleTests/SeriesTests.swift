@@ -112,7 +112,7 @@ import Testing
         #expect(newest["stored"] == 6)
         #expect(newest["replaced"] == 2)
         #expect(newest["requests"] == 12)
-        #expect(newest["refused"] == 4)
+        #expect(newest["requests_refused"] == 4)
         #expect(newest["devices_connected"] == 12)
         #expect(try #require(newest["delivery_seconds_p99"]) > 0.025)
         #expect(newest["notifications_waiting"] == nil)

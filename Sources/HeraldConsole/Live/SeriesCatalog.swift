@@ -48,7 +48,7 @@ enum SeriesCatalog {
         JournalOutcome.allCases.filter { $0 != .refused }.map { SeriesDescription($0) } + [
             SeriesDescription("requests", rate: MetricName.providerRequests),
             SeriesDescription(
-                "refused",
+                "requests_refused",
                 .rate([
                     MetricName.providerRequests: { $0.contains("reason=") },
                     MetricName.binaryNotifications: { $0 != "status=\"0\"" },
