@@ -1,5 +1,4 @@
 import HummingbirdCore
-package import HTTPTypes
 package import Hummingbird
 package import NIOCore
 import ServiceLifecycle
