@@ -250,6 +250,7 @@ package final class TrustService: Sendable {
             guard let claims = try ledger.get(), claims.version > state.claims.version else { return false }
             defer { state.claims = claims }
             return claims.all != state.claims.all || claims.certificateTopics != state.claims.certificateTopics
+                || claims.credentials != state.claims.credentials
         } catch {
             state.ledgerFailure = error as? TrustError ?? TrustError(.unexpected, "the ledger cannot be read")
             failures.add(state.ledgerFailure, after: former)
