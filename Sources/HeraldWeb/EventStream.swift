@@ -1,5 +1,5 @@
-import HummingbirdCore
 package import Hummingbird
+import HummingbirdCore
 package import NIOCore
 import ServiceLifecycle
 import Synchronization
@@ -76,7 +76,10 @@ package struct EventStream: Sendable {
             headers: [.contentType: "text/event-stream", .cacheControl: "no-store"],
             body: ResponseBody { writer in
                 defer { end() }
-                let (signals, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+                let (signals, continuation) = AsyncStream.makeStream(
+                    of: Void.self,
+                    bufferingPolicy: .bufferingNewest(1)
+                )
                 let isCommentDue = Atomic(greets)
                 try await withGracefulShutdownHandler {
                     try await withThrowingTaskGroup(of: Void.self) { group in

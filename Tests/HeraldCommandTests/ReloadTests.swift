@@ -18,6 +18,7 @@ import Testing
         "cluster-replicas": ["5"], "cluster-unverified": [], "node": ["a"],
         "catch": ["all"], "catch-in-public": [],
         "data": ["x"], "demo": [], "device-topics": ["known"], "drill": ["drop --for 10m"], "environment": ["sandbox"],
+        "explain": ["always"],
         "host": ["::1"],
         "hostname": ["a"], "log-format": ["json"], "log-level": ["trace"],
         "newsstand-topic": ["com.example.magazine"], "payload-drills": [], "payload-drills-in-public": [],

@@ -37,7 +37,7 @@ struct JournalSearchTests {
                 slot: number % 5 == 0 ? nil : slot,
                 app: nil,
                 at: time,
-                request: JournalRequest(sender: SenderNumber(UInt16(number % 9)), pushType: .alert, priority: .high)
+                request: JournalRequest(sender: SenderNumber(UInt16(number % 9)), pushType: .alert, priority: .immediate)
             )
         }
     }
@@ -172,7 +172,7 @@ struct JournalSearchTests {
         fixture.sqlite.record(all)
         for limit in [1, 7, 999, 1000, 1001] {
             let first = try await fixture.sqlite.search(JournalFilter(), limit: limit, within: .seconds(5))
-            #expect(first.lines.map(\.event) == all.reversed().prefix(limit))
+            #expect(first.lines.map(\.event) == Array(all.reversed().prefix(limit)))
         }
         #expect(try await found(JournalFilter(), in: fixture.sqlite, limit: 333) == all.reversed())
         for text in ["", "x", "-1", "5-", "5--1", "5-5000", "5-1-1"] { #expect(JournalCursor(text) == nil) }

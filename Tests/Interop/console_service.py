@@ -93,6 +93,46 @@ PROBLEMS = [
 ]
 
 
+DEVICES = [
+    {
+        "id": name, "name": name.title(), "serial": "0a1b2c", "created": at(-86400 * 40), "expires": at(86400 * 300), "revoked": None, "connected": number % 3 != 1,
+        "last_seen": at(-3600 * number), "last_address": "192.0.2.7", "apps": number + 1, "waiting": number * 3, "labels": {"site": "Berlin", "ring": "beta"} if number % 2 else {},
+    }
+    for number, name in enumerate(["kitchen", "hall", "9f1c2d", "attic", "cellar", "garden"])
+]
+
+APPS = [
+    {"topic": "com.example.chat", "environment": "production", "registered": at(-86400 * 9), "enabled": True},
+    {"topic": "com.example.mail", "environment": "sandbox", "registered": at(-86400), "enabled": False},
+]
+
+
+def device(path, query, body):
+    found = [one for one in DEVICES if one["id"] == path.split("/")[3]]
+    return {**found[0]} if found else (404, {"error": "no device has this identifier"})
+
+
+def devices(path, query, body):
+    found = [one for one in DEVICES if query.get("q", "") in one["id"] and query.get("connected") in (None, str(one["connected"]).lower())]
+    if query.get("after"):
+        return {"items": [{**DEVICES[0], "id": "second-page", "name": "Second page"}], "next": None}
+    return {"items": found, "next": "b64" if "q" not in query else None}
+
+
+REFUSALS = [
+    {
+        "provider": "key K7F2ABCDEF of team ABCDE12345", "topic": "com.example.weather", "reason": "TopicDisallowed", "status": 400, "count": 2114, "first": at(-86400),
+        "last": at(-12), "share": 0.124, "per_minute": [number % 7 for number in range(60)],
+        "samples": [{"time": at(-12 - number), "id": ID.format(9), "explanation": "The key's team does not own the topic com.example.weather: it belongs to team XYZDE12345."} for number in range(5)],
+    },
+    {
+        "provider": "certificate 0A1B2C", "topic": "com.example.mail", "reason": "Unregistered", "status": 410, "count": 31, "first": at(-7200), "last": at(-600), "share": 0.02,
+        "per_minute": [0] * 40 + [3] * 20, "samples": [{"time": at(-600), "id": ID.format(77), "explanation": "The app was removed from the device."}],
+    },
+    {"provider": None, "topic": None, "reason": "MissingProviderToken", "status": 403, "count": 3, "first": at(-900), "last": at(-800), "share": None, "per_minute": [0] * 60, "samples": []},
+]
+
+
 def answers():
     return {
         "GET /v1/session": {"name": "Ada", "role": "admin", "mode": "full", "environments": ["production", "sandbox"]},
@@ -104,4 +144,9 @@ def answers():
         "GET /v1/problems": lambda path, query, body: {"items": PROBLEMS + ([{**PROBLEMS[0], "what": "The disk was nearly full", "since": at(-90000), "until": at(-88000)}] if query else [])},
         "POST /v1/journal/search": search,
         "GET /v1/journal/*": life,
+        "GET /v1/devices": devices,
+        "GET /v1/devices/*": device,
+        **{f"GET /v1/devices/{one['id']}/apps": {"items": APPS, "next": None} for one in DEVICES},
+        "POST /v1/devices/*": {},
+        "GET /v1/refusals": {"items": REFUSALS},
     }

@@ -249,7 +249,8 @@ async function enter() {
 const theme = localStorage.getItem("herald-theme");
 if (theme) document.documentElement.dataset.theme = theme;
 app.setTheme = (name) => {
-  document.documentElement.dataset.theme = name;
+  if (name) document.documentElement.dataset.theme = name;
+  else delete document.documentElement.dataset.theme;
   localStorage.setItem("herald-theme", name);
   app.draw();
 };

@@ -97,7 +97,7 @@ export default class Device {
     if (!apps) return loading();
     return section(t("devices.apps"), { key: "apps" }, apps.length === 0 ? empty(t("device.noapps")) : table({
       caption: t("devices.apps"), rows: apps, id: (one) => `${one.topic} ${one.environment}`, columns: [
-        { label: t("col.app"), place: "main", cell: (one) => one.topic }, { label: t("col.environment"), cell: (one) => one.environment && t(`env.${one.environment}`) },
+        { label: t("col.app"), place: "main", cell: (one) => [h("span", null, one.topic), one.environment === "sandbox" && h("span", { class: "tag" }, t("env.sandbox"))] },
         { label: t("device.registered"), place: "labelled", cell: (one) => one.registered && when(one.registered, day(one.registered)) },
         { label: t("col.state"), place: "side", cell: (one) => one.enabled === false && h("span", { class: "tag", "data-tone": "waiting" }, t("device.disabled")) },
         { label: t("device.token"), cell: (one) => app.may("sender") && !device.revoked && copyButton(app, `token ${one.topic} ${one.environment}`, () => this.token(one), t("device.copy"), one.topic) },

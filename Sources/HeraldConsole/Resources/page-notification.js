@@ -35,13 +35,13 @@ export default class Notification {
     await this.read();
     this.readNeighbours();
     this.readCaught();
-    this.follow();
+    this.watchLife();
   }
 
   close() {
     this.isClosed = true;
     clearTimeout(this.timer);
-    this.request?.abort();
+    this.reading?.abort();
   }
 
   catchUp() {
@@ -49,9 +49,9 @@ export default class Notification {
   }
 
   async read(wait) {
-    this.request?.abort();
+    this.reading?.abort();
     const request = new AbortController();
-    this.request = request;
+    this.reading = request;
     try {
       const path = `/v1/journal/${encodeURIComponent(this.id)}`;
       this.life = await get(wait ? withQuery(path, { wait, until: "final" }) : path, request.signal);
@@ -66,7 +66,7 @@ export default class Notification {
   }
 
   /** Follows a life until its end. */
-  async follow() {
+  async watchLife() {
     while (!this.isClosed && this.app.session && this.life && !this.life.final) {
       const [before, count] = [performance.now(), this.life.lines.length];
       if (document.hidden || !this.app.link.up || !(await this.read(WAIT)) || (performance.now() - before < 1000 && this.life.lines.length === count)) {
@@ -114,7 +114,7 @@ export default class Notification {
     if (life.lines.length === 0) return [head, this.unknown()];
     const [first, last] = [life.lines[0], life.lines.at(-1)];
     const known = (name) => life.lines.find((line) => line[name] !== undefined && line[name] !== "")?.[name];
-    return [head, this.summary(first, last), h("div", { key: "columns", class: "columns uneven" }, this.steps(), h("div", { class: "stack" }, this.request(first, known), this.around(), this.payload(known), this.copies(first)))];
+    return [head, this.summary(first, last), h("div", { key: "columns", class: "columns uneven" }, h("div", { class: "stack" }, this.steps(), this.copies(first)), h("div", { class: "stack" }, this.request(first, known), this.around(), this.payload()))];
   }
 
   unknown() {
@@ -140,9 +140,9 @@ export default class Notification {
     return section(t("one.life"), { key: "life" }, h("ol", { class: "life" }, shown.map((line, index) => h("li", { key: index, "data-tone": tone(line.state) },
       h("span", { class: "life-dot" }, icon(stateIcon(line.state))),
       h("div", { class: "life-words" },
-        h("p", null, when(line.time, clockTime(line.time, true)), index > 0 && h("span", { class: "quiet" }, ` +${duration(Date.parse(line.time) - Date.parse(lines[index - 1].time))}`), line.node && h("span", { class: "quiet" }, ` ${line.node}`)),
-        h("p", null, stateTag(line), line.devices !== undefined && ` ${t("just.devices", { count: line.devices, n: number(line.devices) })}`,
-          lines.length > 2 && line.device && line.device !== lines[0].device && [" ", h("bdi", null, line.device)]),
+        h("p", { class: "life-head" }, stateTag(line), when(line.time, clockTime(line.time, true)), index > 0 && h("span", { class: "quiet" }, ` +${duration(Date.parse(line.time) - Date.parse(lines[index - 1].time))}`), line.node && h("span", { class: "quiet" }, ` ${line.node}`)),
+        line.devices !== undefined && h("p", null, t("just.devices", { count: line.devices, n: number(line.devices) })),
+        line.device && line.device !== lines[0].device && h("p", null, h("bdi", null, line.device)),
         words[index]?.words && words[index].words !== line.state && h("p", { dir: "auto" }, words[index].words),
         line.explanation && h("p", { dir: "auto" }, line.explanation),
         words[index]?.hint && index < lines.length - 1 && h("p", { class: "quiet", dir: "auto" }, words[index].hint))))),

@@ -72,13 +72,13 @@ export default class Notifications {
   }
 
   close() {
-    this.request?.abort();
+    this.reading?.abort();
   }
 
   async read(cursor) {
-    this.request?.abort();
+    this.reading?.abort();
     const request = new AbortController();
-    this.request = request;
+    this.reading = request;
     this.isSearching = true;
     this.app.draw();
     const after = this.from && !cursor ? this.from : this.after;

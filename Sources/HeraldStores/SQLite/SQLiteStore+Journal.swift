@@ -13,6 +13,10 @@ extension SQLiteStore: JournalStore {
         completion?.settle(.refused(.serviceUnavailable))
     }
 
+    package func recordRefusal(_ event: JournalEvent) -> Bool {
+        gate.isOpen && queue.append(.record(event, nil))
+    }
+
     package func lines(matching query: JournalQuery, limit: Int) async throws -> [JournalEvent] {
         try await commitEarlierEvents()
         let search = try await run(JournalSearch(JournalFilter(query), limit: limit))

@@ -31,6 +31,8 @@ struct WriteBatch {
     private(set) var journal: [JournalRow] = []
     /// The counts of the events in ``journal``.
     private(set) var tally = JournalTally()
+    /// The highest number of a sender in the journal's events.
+    private(set) var newestSender = SenderNumber.unknown
     /// The time of this batch, and of its `stored` and `replaced` events.
     private(set) var now = WallTime(milliseconds: 0)
     /// The next put's sequence.
@@ -56,6 +58,7 @@ struct WriteBatch {
         moved.removeAll(keepingCapacity: true)
         journal.removeAll()
         tally.clear()
+        newestSender = .unknown
     }
 
     // MARK: - Changes
@@ -101,6 +104,7 @@ struct WriteBatch {
         if journal.isEmpty || journal[journal.count - 1].isFull { journal.append(JournalRow()) }
         journal[journal.count - 1].append(event)
         tally.count(event.state)
+        if let sender = event.request?.sender, sender.value > newestSender.value { newestSender = sender }
     }
 
     /// The journal's events, decoded again, which only those need who watch.
