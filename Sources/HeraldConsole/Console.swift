@@ -19,6 +19,7 @@ import Darwin
 package struct Console: Sendable {
     private let configuration: ConsoleConfiguration
     private let administration: any Administration
+    private let live: LiveConsole
     private let metrics: PrometheusRegistry
     /// Sets the gauges that are read on demand.
     private let readGauges: @Sendable () -> Void
@@ -30,6 +31,7 @@ package struct Console: Sendable {
     package init(
         configuration: ConsoleConfiguration,
         administration: any Administration,
+        live: LiveConsole,
         metrics: PrometheusRegistry,
         readGauges: @escaping @Sendable () -> Void = {},
         control: [ControlRoute] = [],
@@ -39,6 +41,7 @@ package struct Console: Sendable {
     ) {
         self.configuration = configuration
         self.administration = administration
+        self.live = live
         self.metrics = metrics
         self.readGauges = readGauges
         self.control = control
@@ -59,6 +62,7 @@ package struct Console: Sendable {
             }
         )
         AdminRoutes(administration: administration).add(to: routes)
+        live.addRoutes(to: routes)
         testing?.add(to: routes)
         journal.map(JournalRoutes.init)?.add(to: routes)
         return listener(router, at: .port(host: configuration.host, port: configuration.port), isOpen)
@@ -70,6 +74,7 @@ package struct Console: Sendable {
         let routes = router.group("v1").add(middleware: ConsoleGate { _, context in await .socket(context) })
         let admin = AdminRoutes(administration: administration)
         admin.add(to: routes)
+        live.addRoutes(to: routes)
         testing?.add(to: routes)
         journal.map(JournalRoutes.init)?.add(to: routes)
         admin.add(control, to: routes)

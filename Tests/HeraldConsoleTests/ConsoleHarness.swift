@@ -181,8 +181,13 @@ final class StandInAdministration: Administration {
 struct ConsoleHarness {
     let administration = StandInAdministration()
     let metrics = PrometheusRegistry()
+    let live: LiveConsole
     let token = "secret-token"
     let socketPath = "/tmp/herald-\(UUID().uuidString.prefix(8)).sock"
+
+    init() {
+        live = LiveConsole(series: SeriesRecorder(metrics: metrics))
+    }
 
     /// An answer: its status, and its body as text.
     struct Answer {
@@ -219,6 +224,7 @@ struct ConsoleHarness {
         Console(
             configuration: ConsoleConfiguration(host: "127.0.0.1", port: port, socketPath: socketPath, token: token),
             administration: administration,
+            live: live,
             metrics: metrics,
             control: [ControlRoute("echo") { $0 }],
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }

@@ -80,9 +80,11 @@ struct ServiceRun {
             administration.nodeReport
         }
         let gauges = ServiceGauges(assembly, administration)
+        let live = LiveConsole(series: SeriesRecorder(metrics: metrics))
         let console = Console(
             configuration: consoleConfiguration,
             administration: administration,
+            live: live,
             metrics: metrics,
             readGauges: { gauges.read() },
             control: [
@@ -161,6 +163,7 @@ struct ServiceRun {
             readinessService,
             ReloadSignal(signals: hangups, watch: watch, configuration: reload, manager: assembly.manager),
             DrillWatch(drills: assembly.drills, cluster: assembly.clusterDrills),
+            LiveWatch(live: live, gauges: gauges, clock: assembly.clock),
             CatchWatch(catcher: assembly.catcher),
         ]
         if let demo = assembly.demo {
