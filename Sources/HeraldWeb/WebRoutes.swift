@@ -17,6 +17,7 @@ package struct WebRoutes {
 
     package mutating func get(_ path: String, _ handler: @escaping Handler) { add(.get, path, handler) }
     package mutating func post(_ path: String, _ handler: @escaping Handler) { add(.post, path, handler) }
+    package mutating func delete(_ path: String, _ handler: @escaping Handler) { add(.delete, path, handler) }
     package mutating func put(_ path: String, _ handler: @escaping Handler) { add(.put, path, handler) }
 
     /// Completes the group, after all its routes.
