@@ -131,10 +131,17 @@ let package = Package(
             "HeraldCluster",
             ["HeraldModel", "HeraldMailbox", "HeraldNATS", crypto, logging, coreMetrics, nioCore]
         ),
-        herald("HeraldWeb", [hummingbird, hummingbirdCore, httpTypes, lifecycle, logging, nioCore, nioHTTP1]),
+        herald(
+            "HeraldWeb",
+            [hummingbird, hummingbirdCore, httpTypes, lifecycle, logging, nioCore, nioHTTP1],
+            hasResources: true
+        ),
         herald(
             "HeraldConsole",
-            ["HeraldModel", "HeraldMailbox", "HeraldWeb", hummingbird, logging, coreMetrics],
+            [
+                "HeraldModel", "HeraldMailbox", "HeraldWeb", crypto, hummingbird, httpTypes, logging, coreMetrics,
+                nioCore,
+            ],
             hasResources: true
         ),
         herald(
@@ -246,8 +253,8 @@ let package = Package(
         tests(
             "HeraldConsoleTests",
             [
-                "HeraldConsole", "HeraldModel", "HeraldTestSupport", "HeraldWeb", httpClient, lifecycle, logging,
-                coreMetrics, nioCore, nioHTTP1,
+                "HeraldConsole", "HeraldModel", "HeraldTestSupport", "HeraldWeb", httpClient, httpTypes, lifecycle,
+                logging, coreMetrics, nioCore, nioHTTP1,
             ]
         ),
         tests(

@@ -11,7 +11,7 @@ import Darwin
 /// Health, metrics and admin API, on two listeners with the same requests: a port, where the admin API requires a bearer
 /// token, and a Unix socket in the data folder, which the file system protects.
 ///
-///     GET /                                       page with links
+///     GET / and the paths of ConsolePages         the page for people
 ///     GET /health /health/live /health/ready      for anybody who reaches the port
 ///     GET /metrics                                the same; no label contains a device, a token or a topic
 ///     GET /openapi.yaml                           description of all requests
@@ -23,6 +23,7 @@ package struct Console: Sendable {
     /// Sets the gauges that are read on demand.
     private let readGauges: @Sendable () -> Void
     private let control: [ControlRoute]
+    private let testing: ConsoleTesting?
     private let logger: Logger
 
     package init(
@@ -31,6 +32,7 @@ package struct Console: Sendable {
         metrics: PrometheusRegistry,
         readGauges: @escaping @Sendable () -> Void = {},
         control: [ControlRoute] = [],
+        testing: ConsoleTesting? = nil,
         logger: Logger
     ) {
         self.configuration = configuration
@@ -38,25 +40,33 @@ package struct Console: Sendable {
         self.metrics = metrics
         self.readGauges = readGauges
         self.control = control
+        self.testing = testing
         self.logger = logger
     }
 
     /// The listener for people and monitoring, as a service; calls `isOpen` with the port once it listens.
     package func port(_ isOpen: @escaping @Sendable (Int) -> Void) -> WebListener {
         let words = "the console answers to localhost, to a loopback address, to --console-host and to each --hostname"
-        let check = HostCheck(host: configuration.host, names: configuration.hostnames, answersTo: words)
-        let router = router(check)
-        let routes = router.group("v1").add(middleware: BearerToken(configuration.token, place: "in run/admin.token"))
+        let router = router(HostCheck(host: configuration.host, names: configuration.hostnames, answersTo: words))
+        let token = BearerToken<ConsoleContext>(configuration.token, place: "in run/admin.token")
+        let routes = router.group("v1").add(
+            middleware: ConsoleGate { request, context in
+                guard token.isKnown(request.headers[.authorization]) else { return nil }
+                return ConsoleCaller(name: "admin.token", role: .admin, address: context.address, proof: .token)
+            }
+        )
         AdminRoutes(administration: administration).add(to: routes)
+        testing?.add(to: routes)
         return listener(router, at: .port(host: configuration.host, port: configuration.port), isOpen)
     }
 
     /// The listener for Herald's own commands; calls `isOpen` once it listens.
     package func socket(_ isOpen: @escaping @Sendable () -> Void) -> WebListener {
         let router = router()
-        let routes = router.group("v1")
+        let routes = router.group("v1").add(middleware: ConsoleGate { _, context in await .socket(context) })
         let admin = AdminRoutes(administration: administration)
         admin.add(to: routes)
+        testing?.add(to: routes)
         admin.add(control, to: routes)
         let path = configuration.socketPath
         return listener(router, at: .socket(path: path)) { _ in
@@ -66,15 +76,15 @@ package struct Console: Sendable {
         }
     }
 
-    private func router(_ check: HostCheck? = nil) -> Router<BasicRequestContext> {
-        let router = Router(context: BasicRequestContext.self)
+    private func router(_ check: HostCheck<ConsoleContext>? = nil) -> Router<ConsoleContext> {
+        let router = Router(context: ConsoleContext.self)
         router.add(
             middleware: WebFailures(logger: logger) { error in
                 (error as? AdminError).map { WebRefusal($0.code.httpStatus, $0.message) }
             }
         )
         if let check { router.add(middleware: check) }
-        router.get("") { _, _ in WebReply.bytes(PackageResources.index_html, type: "text/html; charset=utf-8") }
+        ConsolePages().add(to: router)
         let health = router.group("health")
         health.get { _, _ in try self.health() }
         health.get("ready") { _, _ in try self.health() }
@@ -91,13 +101,14 @@ package struct Console: Sendable {
         let report = HealthReport(
             problems: administration.problems,
             warnings: administration.warnings,
-            drills: administration.drills.map(\.words)
+            drills: administration.drills.map(\.words),
+            notes: testing?.notes ?? []
         )
         return try WebReply.json(report, status: report.status == .ready ? .ok : .serviceUnavailable)
     }
 
     private func listener(
-        _ router: Router<BasicRequestContext>,
+        _ router: Router<ConsoleContext>,
         at address: ListenAddress.Address,
         _ isOpen: @escaping @Sendable (Int) -> Void
     ) -> WebListener {

@@ -29,6 +29,7 @@ package final class Gateway: Sendable {
     ///   - clock: The service's clock.
     ///   - logger: Gets no payloads, tokens or keys.
     ///   - drills: Failures on demand; nil for none.
+    ///   - catcher: Keeps payloads for people who test; nil for none.
     package init(
         configuration: GatewayConfiguration,
         group: any EventLoopGroup,
@@ -39,7 +40,8 @@ package final class Gateway: Sendable {
         confirmations: RefusalConfirmations? = nil,
         clock: any WallClock,
         logger: Logger,
-        drills: DrillService? = nil
+        drills: DrillService? = nil,
+        catcher: CatchService? = nil
     ) {
         let refusals = RefusalLog(listener: configuration.listener.name, logger: logger) {
             admission.fault(of: $0, at: clock.now())
@@ -54,6 +56,7 @@ package final class Gateway: Sendable {
             logger: logger,
             refusals: refusals,
             drills: drills ?? DrillService(clock: clock, logger: logger),
+            catcher: catcher ?? CatchService(clock: clock, logger: logger),
             rules: ReloadableRules(configuration.rules),
             bodies: BodyMemory(limit: configuration.unfinishedBodyBytes)
         )
@@ -134,6 +137,8 @@ package final class Gateway: Sendable {
 
     /// The rules of all provider listeners.
     var rules: ReloadableRules { service.rules }
+    /// Keeps payloads for people who test.
+    var catcher: CatchService { service.catcher }
 
     /// Makes a connection for a peer of another listener that speaks HTTP/2; the gateway stops and reviews it, too.
     ///

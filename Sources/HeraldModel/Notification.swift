@@ -14,6 +14,8 @@ package struct Notification: Sendable {
     package let collapseID: String?
     /// JSON, byte for byte as the provider sent it.
     package let payload: [UInt8]
+    /// The credential of the provider; not stored, since only the journal's first line has it.
+    package let sender: SenderNumber
 
     package init(
         id: NotificationID,
@@ -24,7 +26,8 @@ package struct Notification: Sendable {
         priority: Priority,
         pushType: PushType,
         collapseID: String?,
-        payload: [UInt8]
+        payload: [UInt8],
+        sender: SenderNumber = .unknown
     ) {
         self.id = id
         self.uniqueID = uniqueID
@@ -35,6 +38,7 @@ package struct Notification: Sendable {
         self.pushType = pushType
         self.collapseID = collapseID
         self.payload = payload
+        self.sender = sender
     }
 
     /// Whether it has expired; a notification that is never stored does not expire.

@@ -1,7 +1,7 @@
 package import Hummingbird
 
 /// Requires the bearer token (RFC 6750 §2.1).
-package struct BearerToken: RouterMiddleware {
+package struct BearerToken<Context: RequestContext>: RouterMiddleware {
     private let token: [UInt8]
     private let place: String
 
@@ -15,8 +15,8 @@ package struct BearerToken: RouterMiddleware {
 
     package func handle(
         _ request: Request,
-        context: BasicRequestContext,
-        next: (Request, BasicRequestContext) async throws -> Response
+        context: Context,
+        next: (Request, Context) async throws -> Response
     ) async throws -> Response {
         guard isKnown(request.headers[.authorization]) else {
             throw WebRefusal(401, "send `authorization: Bearer …` with the token \(place)")
@@ -25,7 +25,7 @@ package struct BearerToken: RouterMiddleware {
     }
 
     /// Compares in constant time.
-    func isKnown(_ field: String?) -> Bool {
+    package func isKnown(_ field: String?) -> Bool {
         guard let field, field.prefix(7).lowercased() == "bearer " else { return false }
         let shown = Array(field.dropFirst(7).utf8)
         guard shown.count == token.count, !token.isEmpty else { return false }

@@ -11,7 +11,7 @@ import Darwin
 ///
 /// A page of another site can reach loopback ports, and read the answers under a name of its own that it lets resolve to
 /// the loopback address.
-package struct HostCheck: RouterMiddleware {
+package struct HostCheck<Context: RequestContext>: RouterMiddleware {
     /// The address that the listener listens on.
     private let host: String
     /// Further allowed names.
@@ -27,8 +27,8 @@ package struct HostCheck: RouterMiddleware {
 
     package func handle(
         _ request: Request,
-        context: BasicRequestContext,
-        next: (Request, BasicRequestContext) async throws -> Response
+        context: Context,
+        next: (Request, Context) async throws -> Response
     ) async throws -> Response {
         guard let authority = request.head.authority, isOurs(authority) else { throw refusal }
         return try await next(request, context)

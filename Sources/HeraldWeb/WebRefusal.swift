@@ -25,7 +25,7 @@ package struct WebFailure: Codable, Hashable, Sendable {
 }
 
 /// Turns errors into answers with a JSON body (``WebFailure``).
-package struct WebFailures: RouterMiddleware {
+package struct WebFailures<Context: RequestContext>: RouterMiddleware {
     private let logger: Logger
     private let refusal: @Sendable (any Error) -> WebRefusal?
 
@@ -39,8 +39,8 @@ package struct WebFailures: RouterMiddleware {
 
     package func handle(
         _ request: Request,
-        context: BasicRequestContext,
-        next: (Request, BasicRequestContext) async throws -> Response
+        context: Context,
+        next: (Request, Context) async throws -> Response
     ) async throws -> Response {
         do {
             return try await next(request, context)

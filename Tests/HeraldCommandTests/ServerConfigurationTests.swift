@@ -85,6 +85,8 @@ import Testing
                 drill: [drop --for 10m]
                 payload-drills: true
                 payload-drills-in-public: true
+                catch: [com.example.chat]
+                catch-in-public: true
                 log-format: json
                 log-level: debug
                 clock: +1h
@@ -112,6 +114,7 @@ import Testing
         expected.providerIdle = .seconds(90)
         expected.drills = [try DrillOptions.configured("drop --for 10m")]
         (expected.allowsPayloadDrills, expected.allowsPayloadDrillsInPublic) = (true, true)
+        (expected.catchScope, expected.catchesInPublic) = (Topic("com.example.chat").map { .topics([$0]) }, true)
         expected.logFormat = .json
         expected.logLevel = .debug
         expected.clock = .shifted(by: .seconds(3600))
@@ -153,6 +156,25 @@ import Testing
         #expect(try configuration(file: "broadcast-apps: [\(word)]").gateway.rules.broadcastApps == apps)
         #expect(try configuration(["--broadcast-apps", word]).gateway.rules.broadcastApps == apps)
         #expect(try configuration(environment: ["HERALD_BROADCAST_APPS": word]).gateway.rules.broadcastApps == apps)
+    }
+
+    @Test(arguments: [("all", CatchScope.all), ("off", .off)])
+    func `everything is caught, or nothing`(word: String, scope: CatchScope) throws {
+        #expect(try configuration(file: "catch: [\(word)]").catches == scope)
+        #expect(try configuration(["--catch", word]).catches == scope)
+    }
+
+    @Test func `a demo catches everything, unless everybody can reach it`() throws {
+        #expect(try configuration(["--demo"]).catches == .all)
+        #expect(try configuration(["--demo", "--catch", "off"]).catches == .off)
+        #expect(try configuration(["--demo", "--host", "0.0.0.0"]).catches == .off)
+        #expect(try configuration().catches == .off)
+    }
+
+    @Test func `nothing is caught where everybody can reach the service`() throws {
+        #expect(throws: CommandError.self) { try configuration(["--catch", "all", "--host", "0.0.0.0"]) }
+        let both = try configuration(["--catch", "all", "--host", "0.0.0.0", "--catch-in-public"])
+        #expect(both.catches == .all)
     }
 
     @Test func `the environment may name the file`() throws {

@@ -16,6 +16,7 @@ final class ScriptedPostOffice: NotificationSink {
         var envelopes: [Envelope] = []
         var discarded: [JournalState] = []
         var noted: [JournalState] = []
+        var refused: [JournalEvent] = []
         var decision = PostDecision.accepted
         var settles: (@Sendable (Envelope) -> Void)?
     }
@@ -27,6 +28,14 @@ final class ScriptedPostOffice: NotificationSink {
     var discarded: [JournalState] { state.withLock { $0.discarded } }
 
     var noted: [JournalState] { state.withLock { $0.noted } }
+
+    /// The lines about refused requests.
+    var refused: [JournalEvent] { state.withLock { $0.refused } }
+
+    func refuse(at now: WallTime, _ line: () -> JournalEvent) {
+        let line = line()
+        state.withLock { $0.refused.append(line) }
+    }
 
     func decide(_ decision: PostDecision) {
         state.withLock { $0.decision = decision }
@@ -134,6 +143,8 @@ final class Fixture {
     /// With the other nodes of a test.
     var confirmations: RefusalConfirmations?
     let drills: DrillService
+    var senders = SenderNames()
+    let catcher: CatchService
     var configuration = {
         var configuration = GatewayConfiguration(host: "127.0.0.1", port: 0, environment: .production)
         // A busy machine takes long for handshakes and first requests; the time limits have their own tests.
@@ -146,11 +157,13 @@ final class Fixture {
         trust = try await TestTrust()
         key = try await trust.providerKey("com.example.app", "com.example.other")
         trustService = try await trust.service()
-        drills = DrillService(clock: trust.clock, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+        let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        drills = DrillService(clock: trust.clock, logger: logger)
+        catcher = CatchService(clock: trust.clock, logger: logger)
     }
 
     var now: WallTime { trust.now }
-    var admission: Admission { Admission(trust: trustService, apps: apps) }
+    var admission: Admission { Admission(trust: trustService, apps: apps, senders: senders) }
 
     var service: ProviderService {
         ProviderService(
@@ -165,6 +178,7 @@ final class Fixture {
                 _ in nil
             },
             drills: drills,
+            catcher: catcher,
             rules: ReloadableRules(configuration.rules),
             bodies: BodyMemory(limit: configuration.unfinishedBodyBytes)
         )

@@ -69,7 +69,7 @@ struct JournalRowTests {
 
     @Test func `events of any content and order are decoded as they were encoded`() {
         let lowest = Slot(device: DeviceNumber(1), app: AppNumber(0))
-        let highest = Slot(device: DeviceNumber(.max), app: AppNumber(.max))
+        let highest = Slot(device: DeviceNumber(.max - 1), app: AppNumber(.max))
         var events: [JournalEvent] = []
         for time in [0, -1, .max, .min, 5, 5, 1_800_000_000_000] as [Int64] {
             for slot in [lowest, highest, JournalRowTests.slot] {
@@ -117,6 +117,101 @@ struct JournalRowTests {
         for event in events { #expect(read(row([event])) == [event]) }
     }
 
+    private static func received(_ number: UInt64, _ request: JournalRequest?) -> JournalEvent {
+        JournalEvent(
+            time: WallTime(milliseconds: 1000),
+            id: NotificationID(high: 0x0A, low: number),
+            uniqueID: NotificationID(high: 0x0B, low: number),
+            slot: slot,
+            state: .received,
+            request: request
+        )
+    }
+
+    private static func refused(
+        _ number: UInt64,
+        _ words: String,
+        topic: String? = nil,
+        isOfDevice: Bool = false,
+        request: JournalRequest = JournalRequest()
+    ) -> JournalEvent {
+        JournalEvent(
+            refused: JournalRefusal(reason: .badTopic, explanation: words, topic: topic, environment: .sandbox),
+            id: NotificationID(high: 0x0A, low: number),
+            device: isOfDevice ? slot.device : nil,
+            app: nil,
+            at: WallTime(milliseconds: 1000),
+            request: request
+        )
+    }
+
+    @Test func `the stored form of a request and its refusal does not change`() {
+        let request = JournalRequest(
+            sender: SenderNumber(300),
+            pushType: .background,
+            priority: .conserving,
+            payloadBytes: 200
+        )
+        let content = row([Self.received(2, request), Self.refused(3, "ß", topic: "a.b", request: request)])
+        let id3: [UInt8] = [0x0A, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0]
+        let nobody = [UInt8](repeating: 0xFF, count: 8) + [0]
+        var refused: [UInt8] = [63, 0b1011, 0]
+        refused += nobody
+        refused += id3
+        refused += [10, 1, 2, 0xC3, 0x9F, 3]
+        refused += "a.b".utf8
+        #expect(Array(content.dropLast(8).suffix(refused.count)) == refused)
+        let facts: [UInt8] = [0xAC, 2, 0x22, 0xC8, 1]
+        #expect(Array(content.dropLast(8 + refused.count).suffix(5)) == facts)
+        // What is equal to the line before takes no room.
+        let once = row([Self.refused(3, "ß")])
+        #expect(row([Self.refused(3, "ß"), Self.refused(4, "ß")]).count == once.count + 3 + 16 + 1)
+    }
+
+    @Test func `every reason keeps its number`() {
+        let codes = RefusalReason.allCases.map(\.storedCode)
+        #expect(Set(codes).count == codes.count && !codes.contains(0))
+        #expect(RefusalReason.badTopic.storedCode == 10 && RefusalReason.shutdown.storedCode == 42)
+        for reason in RefusalReason.allCases { #expect(RefusalReason(storedCode: reason.storedCode) == reason) }
+    }
+
+    @Test func `requests and refusals of any order are decoded as they were encoded`() {
+        var random = SystemRandomNumberGenerator()
+        let words = ["", "x", String(repeating: "é", count: 200)]
+        func request() -> JournalRequest {
+            JournalRequest(
+                sender: SenderNumber([0, 1, .max].randomElement(using: &random) ?? 0),
+                pushType: (PushType.allCases + [nil]).randomElement(using: &random) ?? nil,
+                priority: (Priority.allCases + [nil]).randomElement(using: &random) ?? nil,
+                payloadBytes: [0, 1, 4096, .max].randomElement(using: &random) ?? 0
+            )
+        }
+        for _ in 0..<200 {
+            let events = (0..<20).map { number -> JournalEvent in
+                let number = UInt64(number / 3)
+                switch Int.random(in: 0..<6, using: &random) {
+                case 0: return Self.received(number, nil)
+                case 1, 2: return Self.received(number, request())
+                case 3: return Self.event(.replaced, number, at: 999, replacement: number + 1)
+                default:
+                    return Self.refused(
+                        number,
+                        words.randomElement(using: &random) ?? "",
+                        topic: [nil, "com.example.app"].randomElement(using: &random) ?? nil,
+                        isOfDevice: Bool.random(using: &random),
+                        request: request()
+                    )
+                }
+            }
+            #expect(read(row(events)) == events)
+        }
+    }
+
+    @Test func `the words of a refusal are cut between characters`() {
+        #expect(Self.refused(1, String(repeating: "é", count: 200)).refusal?.explanation.utf8.count == 300)
+        #expect(Self.refused(1, "a" + String(repeating: "é", count: 200)).refusal?.explanation.utf8.count == 299)
+    }
+
     @Test func `a row has the number of its events, and their first and last time`() {
         var row = JournalRow()
         for event in JournalRowTests.usual.reversed() { row.append(event) }
@@ -154,7 +249,19 @@ struct JournalRowTests {
         arguments: [
             [1, 0b111, 0] + slotBytes.dropLast(),  // ends within the slot
             [0, 0b111, 0] + slotBytes + ids,  // no such state
-            [1, 0b10_0111, 0] + slotBytes + ids,  // no such field
+            [10, 0b10_0111, 0] + slotBytes + ids + [1],  // a sender of a line that has none
+            [1, 0b10_0111, 0] + slotBytes + ids + [1],  // a sender without the rest of its request
+            [1, 0b1110_0111, 0] + slotBytes + ids + [0x80, 0x80, 4, 0, 0],  // a sender of 17 bits
+            [1, 0b1110_0111, 0] + slotBytes + ids + [1, 0xC, 0],  // no such push type
+            [1, 0b1110_0111, 0] + slotBytes + ids + [1, 0x40, 0],  // no such priority
+            [1, 0b1110_0111, 0] + slotBytes + ids + [1, 0xFF, 0],  // a request that is none
+            [1, 0b1110_0111, 0] + slotBytes + ids + [1, 0, 0xFF, 0xFF, 0xFF, 0xFF, 0x1F],  // 33 bits
+            [63, 0b1111, 0] + slotBytes + ids,  // without its refusal
+            [63, 0b1111, 0] + slotBytes + ids + [0],  // the refusal of the line before, which is none
+            [63, 0b1111, 0] + slotBytes + ids + [200, 0, 0, 0],  // no such reason
+            [63, 0b1111, 0] + slotBytes + ids + [1, 2, 0, 0],  // no such environment
+            [63, 0b1111, 0] + slotBytes + ids + [1, 0, 2, 65],  // ends within the explanation
+            [63, 0b1111, 0] + slotBytes + ids + [1, 0, 1, 0xFF, 0],  // not UTF-8
             [1, 0b110, 0] + ids,  // the first event without a slot
             [1, 0b101, 0] + slotBytes + ids.prefix(16),  // without an identifier
             [20, 0b1_0111, 0] + slotBytes + ids,  // without a replacement

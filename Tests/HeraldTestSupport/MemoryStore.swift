@@ -205,6 +205,7 @@ package final class MemoryStore: MailboxStore, JournalStore, RegistryStore, Chan
                 case .notification(let id): event.id == id || event.uniqueID == id
                 case .device(let device): event.device == device
                 case .app(let app): event.app == app
+                case .topicWithoutApp(let topic): event.refusal?.topic == topic.name
                 }
             }.suffix(limit)
         }

@@ -1,3 +1,4 @@
+import Hummingbird
 import NIOCore
 import NIOEmbedded
 import NIOHTTP1
@@ -89,7 +90,7 @@ struct RequestDeadlineTests {
 
 struct HostCheckTests {
     private func answers(_ authority: String, at host: String = "127.0.0.1", names: [String] = []) -> Bool {
-        HostCheck(host: host, names: names, answersTo: "").isOurs(authority)
+        HostCheck<BasicRequestContext>(host: host, names: names, answersTo: "").isOurs(authority)
     }
 
     @Test(arguments: [

@@ -51,12 +51,12 @@ import Testing
         ("Bearer Secret", false), ("Basic secret", false), ("secret", false), ("", false), (nil, false),
     ])
     func `only the token lets in`(field: String?, isKnown: Bool) {
-        #expect(BearerToken("secret", place: "").isKnown(field) == isKnown)
+        #expect(BearerToken<BasicRequestContext>("secret", place: "").isKnown(field) == isKnown)
     }
 
     @Test(arguments: ["Bearer ", "Bearer x", nil])
     func `an empty token lets nobody in`(field: String?) {
-        #expect(!BearerToken("", place: "").isKnown(field))
+        #expect(!BearerToken<BasicRequestContext>("", place: "").isKnown(field))
     }
 
     @Test(arguments: [
@@ -85,8 +85,8 @@ import Testing
 
     @Test func `an error becomes words, and the listener has the last one`() {
         struct Broken: Error {}
-        let plain = WebFailures(logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
-        let telling = WebFailures(logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }) {
+        let plain = WebFailures<BasicRequestContext>(logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+        let telling = WebFailures<BasicRequestContext>(logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }) {
             WebRefusal(500, "it failed: \($0)")
         }
         #expect(plain.explain(Broken()) == WebRefusal(500, "the request failed; the log has the reason"))

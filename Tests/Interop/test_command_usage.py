@@ -267,7 +267,7 @@ class TestJournal:
         id = new_id()
         for question, words in (
             ([id], id.lower()), (["--device", "demo"], "the device demo; `herald device list`"),
-            (["--topic", "com.example.nobody"], "the topic com.example.nobody"),
+            (["--topic", "com.example.never-named"], "the topic com.example.never-named"),
         ):
             result = herald("journal", "--data", shared.data, *question, check=False)
             assert result.returncode == (1 if question == [id] else 0) and result.stdout == ""

@@ -24,6 +24,13 @@ def description():
     return yaml.safe_load(DESCRIPTION.read_text())
 
 
+def operations(description):
+    """The method and the path of every request."""
+    for path, item in description["paths"].items():
+        for method in {"get", "post", "put", "delete"} & item.keys():
+            yield method, path
+
+
 def ask(service, method, path, body=None, authorized=True, host=None):
     """The status, the content type and the body of an answer."""
     token = (service.data / "run" / "admin.token").read_text().strip()
@@ -73,9 +80,9 @@ def test_the_properties_are_in_snake_case(target):
 
 
 def test_the_description_has_every_route_and_no_other(description):
-    described = {(method, path) for path, item in description["paths"].items() for method in item if method in ("get", "post")}
-    files = [SOURCE / "Admin" / name for name in ("AdminRoutes.swift", "DrillRoutes.swift")]
-    routes = re.findall(r'routes\.(get|post)\("([^"\\]+)"', "".join(file.read_text() for file in files))
+    described = set(operations(description))
+    files = [file for folder in ("Access", "Admin") for file in sorted((SOURCE / folder).glob("**/*.swift"))]
+    routes = re.findall(r'routes\.(get|post|put|delete)\("([^"\\]+)"', "".join(file.read_text() for file in files))
     built = {(method, "/v1/" + re.sub(r":(\w+)", r"{\1}", path)) for method, path in routes}
     assert len(built) >= 13
     console = (SOURCE / "Console.swift").read_text()
@@ -153,7 +160,33 @@ def test_every_route_answers_as_described(fresh, description):
     for status, id in ((200, drills[0]["id"]), (404, 999), (400, "first")):
         check("post", "/v1/drills/{id}/stop", status, actual=f"/v1/drills/{id}/stop")
     assert len(check("post", "/v1/drills/stop")) == 15
-    described = {(method, path) for path, item in description["paths"].items() for method in item if method in ("get", "post")}
+    assert check("put", "/v1/catch", body={"topics": [TOPIC], "minutes": 5})["topics"] == [TOPIC]
+    check("put", "/v1/catch", 400, body={"topics": "some"})
+    check("put", "/v1/catch", 413, body={"topics": "all", "more": "x" * 70_000})
+    check("get", "/v1/caught", actual="/v1/caught?q=tag:a&wait=0&limit=3")
+    check("get", "/v1/caught", 400, actual="/v1/caught?q=colour:red")
+    check("get", "/v1/caught/{id}", 404, actual=f"/v1/caught/{new_id()}")
+    check("get", "/v1/caught/{id}", 400, actual="/v1/caught/x")
+    assert check("put", "/v1/catch", body={"topics": "off"})["topics"] == "off"
+    check("get", "/v1/caught", 409, actual="/v1/caught?wait=1")
+    assert check("delete", "/v1/caught", actual="/v1/caught?q=tag:a") == {"deleted": 0}
+    order = {"to": {"token": "00" * 32, "topic": TOPIC}, "payload": {"aps": {"alert": "hi"}}}
+    assert check("post", "/v1/send", body=order)["reason"] == "BadDeviceToken"
+    assert len(check("post", "/v1/send", body={**order, "to": [order["to"]] * 2})["items"]) == 2
+    check("post", "/v1/send", 404, body={**order, "to": {"device": "nobody", "topic": TOPIC}})
+    check("post", "/v1/send", 400, body={**order, "headers": {"x-y": "z"}})
+    check("post", "/v1/send", 413, body={**order, "more": "x" * 70_000})
+    check("get", "/v1/credentials")
+    check("post", "/v1/tools/check", body={"payload": {"aps": {"allert": "x"}}})
+    check("post", "/v1/tools/preview", body={"payload": {"aps": {"alert": "x"}}, "languages": ["en", "de"]})
+    check("post", "/v1/tools/token", body={"text": "00" * 32})
+    check("post", "/v1/tools/jwt", body={"text": "a.b.c"})
+    check("post", "/v1/tools/certificate", body={"text": (service.data / "ca.pem").read_text()})
+    check("post", "/v1/tools/frame", body={"text": "09"})
+    for tool in ("check", "preview", "token", "jwt", "certificate", "frame"):
+        check("post", f"/v1/tools/{tool}", 400, body={"text": 7})
+        check("post", f"/v1/tools/{tool}", 413, body={"more": "x" * 70_000})
+    described = set(operations(description))
     assert asked == described
     for method, path in described:
         if path.startswith("/v1/"):
@@ -182,12 +215,11 @@ def test_a_revocation_that_is_not_in_force_says_so_until_it_is(fresh, descriptio
 
 
 def test_a_foreign_host_is_answered_as_described(shared, description):
-    for path, item in description["paths"].items():
-        for method in {"get", "post"} & item.keys():
-            actual = path.replace("{id}", "x").replace("{topic}", "x")
-            answer = ask(shared, method.upper(), actual, host="attacker.example")
-            assert answer[0] == 421
-            conform(description, method, path, *answer)
+    for method, path in operations(description):
+        actual = path.replace("{id}", "x").replace("{topic}", "x")
+        answer = ask(shared, method.upper(), actual, host="attacker.example")
+        assert answer[0] == 421
+        conform(description, method, path, *answer)
 
 
 def test_a_journal_has_lines_as_described(shared, parties, description):

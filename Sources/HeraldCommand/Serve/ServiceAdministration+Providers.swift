@@ -9,16 +9,26 @@ extension ServiceAdministration {
     func credentials(_ page: PageRequest) async throws -> Page<CredentialEntry> {
         try await asked {
             let part = try await assembly.trust.folder.providers.page(after: page.after, limit: page.limit)
-            return Page(items: part.items.map { CredentialEntry($0) }, next: part.next)
+            let entries = part.items.map { CredentialEntry($0) }
+            // It comes behind all others.
+            guard let own = assembly.trust.consoleKey.map({ CredentialEntry(console: $0) }), part.next == nil,
+                own.id > page.after ?? ""
+            else { return Page(items: entries, next: part.next) }
+            guard entries.count < page.limit else { return Page(items: entries, next: entries.last?.id) }
+            return Page(items: entries + [own], next: nil)
         }
     }
 
     func credential(_ id: String) async throws -> CredentialEntry {
-        try await asked { CredentialEntry(try await assembly.trust.folder.providers.credential(id)) }
+        if id == ConsoleCredential.id, let key = assembly.trust.consoleKey { return CredentialEntry(console: key) }
+        return try await asked { CredentialEntry(try await assembly.trust.folder.providers.credential(id)) }
     }
 
     func revokeCredential(_ id: String) async throws -> CredentialEntry {
-        try await revoke(id) {
+        guard id != ConsoleCredential.id else {
+            throw AdminError(.conflict, "the console's own key is in no file, and ends with the service")
+        }
+        return try await revoke(id) {
             CredentialEntry(try await assembly.trust.folder.providers.revoke(id, now: assembly.clock.now()))
         }
     }
@@ -130,6 +140,21 @@ extension AppEntry.Owner {
 }
 
 extension CredentialEntry {
+    /// The key with which the console sends: valid until the process ends.
+    init(console key: ProviderKey) {
+        self.init(
+            id: ConsoleCredential.id,
+            kind: .key,
+            serial: nil,
+            team: nil,
+            topics: [],
+            environments: PushEnvironment.allCases,
+            created: key.created.rfc3339,
+            expires: nil,
+            revoked: nil
+        )
+    }
+
     init(_ credential: Credential) {
         self.init(
             id: credential.id,

@@ -37,6 +37,7 @@ struct ServiceAssembly: Sendable {
     let channels: ChannelService
     let gateway: Gateway
     let drills: DrillService
+    let catcher: CatchService
     /// The drills of the cluster; nil for a service of one node.
     let clusterDrills: ClusterDrills?
     let binaryGateway: BinaryGateway
@@ -143,10 +144,11 @@ struct ServiceAssembly: Sendable {
             await store.close()
             throw error
         }
-        let admission = Admission(trust: trust, apps: registry) { [seal = trust.seal] in
+        let admission = Admission(trust: trust, apps: registry, senders: store.senders) { [seal = trust.seal] in
             (cluster?.liveTokenKeys.values.max() ?? 0) > seal.newestOpenKey
         }
         let drills = DrillService(clock: clock, logger: logger)
+        let catcher = CatchService(clock: clock, logger: logger)
         let gateway = Gateway(
             configuration: configuration.gateway,
             group: MultiThreadedEventLoopGroup.singleton,
@@ -157,7 +159,8 @@ struct ServiceAssembly: Sendable {
             confirmations: confirmations,
             clock: clock,
             logger: logger,
-            drills: drills
+            drills: drills,
+            catcher: catcher
         )
         let binaryGateway = BinaryGateway(
             binary: configuration.binary,
@@ -202,6 +205,7 @@ struct ServiceAssembly: Sendable {
             channels: channels,
             gateway: gateway,
             drills: drills,
+            catcher: catcher,
             clusterDrills: cluster?.drills(performedBy: drills, clock: clock, logger: logger),
             binaryGateway: binaryGateway,
             courier: courier,

@@ -93,8 +93,14 @@ struct ServiceRun {
                     started: started
                 ).route,
             ],
+            testing: ConsoleTesting(
+                inbox: ServiceInbox(assembly),
+                sender: ServiceSender(assembly, port: api),
+                tools: ServiceTools(assembly)
+            ),
             logger: assembly.logger
         )
+        assembly.catcher.start(configuration.catches)
         assembly.drills.allowsPayloadDrills = configuration.allowsPayloadDrills
         do {
             try await assembly.clusterDrills?.start()
@@ -155,6 +161,7 @@ struct ServiceRun {
             readinessService,
             ReloadSignal(signals: hangups, watch: watch, configuration: reload, manager: assembly.manager),
             DrillWatch(drills: assembly.drills, cluster: assembly.clusterDrills),
+            CatchWatch(catcher: assembly.catcher),
         ]
         if let demo = assembly.demo {
             let host = configuration.host

@@ -135,3 +135,12 @@ struct DrillWatch: Service {
         cluster?.close()
     }
 }
+
+/// Ends catching whose time is over, reminds of it, and ends the console's waits when the service stops.
+struct CatchWatch: Service {
+    let catcher: CatchService
+
+    func run() async throws {
+        await cancelWhenGracefulShutdown { await catcher.run() }
+    }
+}

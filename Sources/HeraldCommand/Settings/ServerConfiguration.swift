@@ -20,6 +20,14 @@ struct ServerConfiguration: SettingTarget {
         case always
     }
 
+    /// The answers of the provider API that have an explanation in words.
+    enum Explain: String, CaseIterable, Sendable {
+        /// Only answers to requests with `herald-explain: 1`.
+        case asked
+        /// Every answer, for libraries that cannot ask.
+        case always
+    }
+
     /// Whether peers are refused while their authority has no revocation list.
     enum RevocationLists: String, CaseIterable, Sendable {
         case required
@@ -54,6 +62,10 @@ struct ServerConfiguration: SettingTarget {
     var allowsPayloadDrills = false
     /// Whether it may even where everybody can reach the service.
     var allowsPayloadDrillsInPublic = false
+    /// The requests whose payloads are caught from the start on; nil for all with ``demo``, else none.
+    var catchScope: CatchScope?
+    /// Whether payloads may be caught even where everybody can reach the service.
+    var catchesInPublic = false
     var consoleHost = loopback
     var consolePort = 2190
     /// Connections of the console's port, and as many of its socket.
@@ -174,6 +186,11 @@ extension ServerConfiguration {
         set { gateway.rules.alwaysSendsUniqueID = newValue == .always }
     }
 
+    var explain: Explain {
+        get { gateway.rules.alwaysExplains ? .always : .asked }
+        set { gateway.rules.alwaysExplains = newValue == .always }
+    }
+
     var revocationLists: RevocationLists {
         get { revocations.mayBeMissing ? .optional : .required }
         set { revocations.mayBeMissing = newValue == .optional }
@@ -208,6 +225,7 @@ extension ServerConfiguration {
         self.init()
         for row in ServerSettings.rows { try row.read(settings, &self) }
         try checkPayloadDrills(on: host)
+        try checkCatch()
     }
 
     /// The settings in which another configuration differs.
@@ -224,6 +242,23 @@ extension ServerConfiguration {
                 .configuration,
                 "payload-drills lets every provider choose the service's answers, and \(host) is a public address: "
                     + "choose a private one with --host, or add --payload-drills-in-public"
+            )
+        }
+    }
+
+    /// The scope of catching from the start on: all in a demo that not everybody can reach, unless the setting says otherwise.
+    var catches: CatchScope {
+        catchScope ?? (demo && (catchesInPublic || !ListenScope.isPublic(host)) ? .all : .off)
+    }
+
+    /// Refuses to catch payloads on a public address unless `catch-in-public` allows it.
+    /// - Throws: ``CommandError/Code/configuration``.
+    private func checkCatch() throws {
+        guard catches == .off || catchesInPublic || !ListenScope.isPublic(host) else {
+            throw CommandError(
+                .configuration,
+                "catch keeps payloads for everybody with a token of the console, and \(host) is a public address: choose a "
+                    + "private one with --host, or add --catch-in-public"
             )
         }
     }

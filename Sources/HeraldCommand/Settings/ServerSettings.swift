@@ -207,6 +207,9 @@ enum ServerSettings {
             .choice("unique-id", \.uniqueID, valueName: "when", isLive: true) {
                 "When a success has the header apns-unique-id; APNs: sandbox."
             },
+            .choice("explain", \.explain, valueName: "when", isLive: true) {
+                "Which answers say in words what happened and why: to requests with herald-explain: 1, or all."
+            },
             .flag("accept-non-json", \.gateway.rules.takesUnreadablePayloads, isLive: true) {
                 "Accept a payload that is not a JSON object, as APNs does. No app can read it."
             },
@@ -296,6 +299,35 @@ enum ServerSettings {
             },
             .flag("payload-drills-in-public", \.allowsPayloadDrillsInPublic, isLive: true) {
                 "Allow payload drills even where everybody can reach the service."
+            },
+            .list(
+                "catch",
+                \.catchScope,
+                example: "com.example.app",
+                valueName: "topic",
+                wanted: "topics like com.example.app, or `all` or `off` alone",
+                show: { scope in
+                    switch scope {
+                    case nil, .off: ["off"]
+                    case .all: ["all"]
+                    case .topics(let topics): topics.map(\.name).sorted()
+                    }
+                },
+                make: { names in
+                    if names == ["all"] { return .all }
+                    if names == ["off"] { return .off }
+                    for name in names where name == "all" || name == "off" { throw RefusedItem(text: name) }
+                    return .topics(Set(try names.map { TopicScope.bundle(of: try topic($0)) }))
+                },
+                help: {
+                    """
+                    An app whose payloads the service keeps in memory for the console and for tests; may be repeated. all or \
+                    off instead. With --demo the default is all.
+                    """
+                }
+            ),
+            .flag("catch-in-public", \.catchesInPublic) {
+                "Allow it even where everybody can reach the service."
             },
             Setting(
                 "clock",

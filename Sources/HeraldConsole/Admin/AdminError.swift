@@ -6,12 +6,16 @@ package struct AdminError: Error, Hashable {
         case badRequest = 400
         /// The bearer token is missing or wrong.
         case unauthorized = 401
+        /// The caller's role does not allow it.
+        case forbidden = 403
         /// The object does not exist.
         case notFound = 404
         /// The service's state does not allow it.
         case conflict = 409
         /// The body is too long.
         case tooLong = 413
+        /// The caller has tried too often.
+        case tooMany = 429
         /// Internal error, for example of a disk.
         case failed = 500
 

@@ -14,7 +14,7 @@ package struct AdminRoutes: Sendable {
 
     let administration: any Administration
 
-    func add(to group: RouterGroup<BasicRequestContext>) {
+    func add(to group: RouterGroup<ConsoleContext>) {
         DrillRoutes(administration: administration).add(to: group)
         DeviceRoutes(administration: administration).add(to: group)
         ProviderRoutes(administration: administration).add(to: group)
@@ -52,7 +52,7 @@ package struct AdminRoutes: Sendable {
         routes.refuseOtherMethods()
     }
 
-    func add(_ control: [ControlRoute], to routes: RouterGroup<BasicRequestContext>) {
+    func add(_ control: [ControlRoute], to routes: RouterGroup<ConsoleContext>) {
         for route in control {
             routes.post("control/\(route.name)") { request, _ in
                 WebReply.json(

@@ -5,7 +5,7 @@ import Hummingbird
 struct DrillRoutes: Sendable {
     let administration: any Administration
 
-    func add(to group: RouterGroup<BasicRequestContext>) {
+    func add(to group: RouterGroup<ConsoleContext>) {
         var routes = WebRoutes(group)
         routes.get("drills") { _, _ in try WebReply.json(await administration.allDrills()) }
         routes.post("drills") { request, _ in

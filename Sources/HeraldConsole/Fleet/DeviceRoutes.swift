@@ -6,7 +6,7 @@ import Hummingbird
 struct DeviceRoutes: Sendable {
     let administration: any FleetAdministration
 
-    func add(to group: RouterGroup<BasicRequestContext>) {
+    func add(to group: RouterGroup<ConsoleContext>) {
         var routes = WebRoutes(group)
         routes.get("devices") { request, _ in try WebReply.json(await administration.devices(try query(request))) }
         routes.get("devices/:id") { _, context in
@@ -59,7 +59,7 @@ struct DeviceRoutes: Sendable {
 
 extension Topic {
     /// `{topic}` in a path: a bundle identifier.
-    static func ofPath(_ context: BasicRequestContext) throws -> Topic {
+    static func ofPath(_ context: ConsoleContext) throws -> Topic {
         guard let topic = Topic(try context.parameters.require("topic")) else {
             throw AdminError(.badRequest, "the path must have a topic like com.example.app")
         }

@@ -6,7 +6,7 @@ import Hummingbird
 struct ProviderRoutes: Sendable {
     let administration: any Administration
 
-    func add(to group: RouterGroup<BasicRequestContext>) {
+    func add(to group: RouterGroup<ConsoleContext>) {
         var routes = WebRoutes(group)
         routes.get("credentials") { request, _ in
             try WebReply.json(await administration.credentials(try PageRequest(request)))

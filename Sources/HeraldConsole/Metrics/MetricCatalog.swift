@@ -47,6 +47,7 @@ enum MetricCatalog {
             labels: ["version"],
             "1, with the version of Herald as a label."
         ),
+        MetricDescription("herald_catching", .gauge, "Whether payloads are caught in memory (0 or 1)."),
         MetricDescription(
             "herald_certificate_expiry_timestamp_seconds",
             .gauge,
@@ -218,6 +219,11 @@ enum MetricCatalog {
             "herald_health_warnings",
             .gauge,
             "Faults with which the service goes on; /health names them."
+        ),
+        MetricDescription(
+            "herald_journal_refusals_dropped_total",
+            .counter,
+            "Refused requests without a line in the journal: too many, or the disk is full."
         ),
         MetricDescription(
             "herald_log_lines_dropped_total",

@@ -34,4 +34,9 @@ extension BinaryConnection {
         }
         if let identity = authorization?.certificate, identity.expires < service.clock.now() { reviewCertificate() }
     }
+
+    /// Closes at once: the stop of the service has taken too long.
+    func cutOff() {
+        if let context { close(context) }
+    }
 }

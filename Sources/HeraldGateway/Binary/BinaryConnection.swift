@@ -21,7 +21,7 @@ final class BinaryConnection: ChannelDuplexHandler, RemovableChannelHandler, Loo
     typealias InboundIn = ByteBuffer
     typealias OutboundIn = Never
     typealias OutboundOut = ByteBuffer
-    private typealias Reference = InFlightNotifications.Reference
+    typealias Reference = InFlightNotifications.Reference
 
     enum Phase {
         /// Before the first byte.
@@ -35,7 +35,7 @@ final class BinaryConnection: ChannelDuplexHandler, RemovableChannelHandler, Loo
     }
 
     let service: BinaryService
-    private var validator: BinaryValidator
+    var validator: BinaryValidator
     private var rulesGeneration: UInt64
     private let decoder: BinaryFrameDecoder
     private let loop: ProviderLoop<BinaryConnection>
@@ -44,12 +44,14 @@ final class BinaryConnection: ChannelDuplexHandler, RemovableChannelHandler, Loo
     private(set) var authorization: BinaryAuthorization?
     /// Whether its certificate is not valid here.
     private let isRefused: Bool
-    private var ids = IdentifierSource()
+    var ids = IdentifierSource()
 
     var phase = Phase.opening
-    private(set) var inFlight: InFlightNotifications
+    var inFlight: InFlightNotifications
     /// Notifications that wait until this node has learned what other nodes know, by number.
-    private var unknown: [UInt64: BinaryNotification] = [:]
+    var unknown: [UInt64: BinaryNotification] = [:]
+    /// Notifications that are caught, until they are settled, by number.
+    var caught: [UInt64: CaughtDraft] = [:]
     private var input = ByteBuffer()
     private(set) var lastRead: NIODeadline
     /// When the incomplete notification began; nil if there is none.
@@ -59,7 +61,7 @@ final class BinaryConnection: ChannelDuplexHandler, RemovableChannelHandler, Loo
     /// Whether the client has closed its output.
     private var isInputOver = false
     private(set) var context: ChannelHandlerContext?
-    private var membership: (number: UInt64, handler: any CompletionHandler)?
+    var membership: (number: UInt64, handler: any CompletionHandler)?
     private var isReadHeld = false
     private var isTouched = false
     var deadline: NIODeadline?
@@ -155,6 +157,7 @@ final class BinaryConnection: ChannelDuplexHandler, RemovableChannelHandler, Loo
     // MARK: - Completions
 
     func settled(_ number: UInt64, _ outcome: CompletionOutcome, now: NIODeadline) {
+        if !caught.isEmpty { endCatch(number, outcome) }
         switch outcome {
         case .accepted:
             if inFlight.settle(number) { service.metrics.accepted.increment() }
@@ -162,10 +165,8 @@ final class BinaryConnection: ChannelDuplexHandler, RemovableChannelHandler, Loo
             guard let request = unknown[number] else { return }
             take(request, as: number, service.clock.now())
             if unknown.removeValue(forKey: number) != nil { service.confirmations?.ended(isRefused: false) }
-        case .refused(let refusalReason, _):
-            unknown[number] = nil
-            let status = refusalReason.binaryStatus
-            if inFlight.settle(number, refusedWith: status) { service.metrics.count(status) }
+        case .refused(let refusalReason, let since):
+            refuse(number, Refusal(refusalReason, since: since), unknown.removeValue(forKey: number))
         case .unknown: if let context { close(context) }
         }
     }
@@ -192,11 +193,6 @@ final class BinaryConnection: ChannelDuplexHandler, RemovableChannelHandler, Loo
         case .draining: phase = .draining(until: context.eventLoop.now + TimeAmount(service.binary.stopDrain))
         case .finishing, .closed: break
         }
-    }
-
-    /// Closes at once: the stop of the service has taken too long.
-    func cutOff() {
-        if let context { close(context) }
     }
 
     /// Checks the certificate again: the revocation list has changed, or time has passed.
@@ -238,10 +234,12 @@ final class BinaryConnection: ChannelDuplexHandler, RemovableChannelHandler, Loo
                 let isAnswered = notification.form != .simple
                 let number = inFlight.nextNumber
                 inFlight.open(Reference(identifier: notification.identifier, isAnswered: isAnswered))
+                if service.gateway.catcher.isCatching { beginCatch(notification, number, now) }
                 take(notification, as: number, now)
             case .fault(let fault):
                 let reference = Reference(identifier: fault.identifier, isAnswered: fault.isAnswered)
                 refuse(reference, fault.status)
+                record(Refusal(fault: fault.status), identifier: fault.identifier)
             }
         }
         // The rest of a burst moves to the front, and the memory of a large burst is released.
@@ -251,63 +249,6 @@ final class BinaryConnection: ChannelDuplexHandler, RemovableChannelHandler, Loo
         } else {
             input.discardReadBytes()
         }
-    }
-
-    private func take(_ request: BinaryNotification, as number: UInt64, _ now: WallTime) {
-        guard let authorization, let handler = membership?.handler else { return }
-        func post(_ use: TopicUse?, _ send: (Completion) -> PostDecision) -> PostDecision {
-            let first = validator.admission.begin(use, completions: handler)
-            if case .undecided = first { return .refused(.serviceUnavailable, since: nil) }
-            // Without a claim it is posted, too: the certificate names its topic.
-            let decision = send(Completion(handler: first.claim ?? handler, number: number))
-            return first.claim?.follow(decision, number: number) ?? decision
-        }
-        let decision: PostDecision
-        switch validator.decide(request, authorization, ids: &ids, now: now) {
-        case .refused(let refusal):
-            service.logger.debug("notification refused", metadata: ["reason": "\(refusal.why)"])
-            decision = .refused(refusal.refusalReason, since: nil)
-        case .unknown(let refusal, let part):
-            decision = confirm(request, number, refusal.refusalReason, on: part, for: handler)
-        case .notification(let notification, let generation, let use):
-            decision = post(use) { service.sink.post(Envelope(notification, generation: generation, completion: $0)) }
-        case .unreadable(let notification, let generation, let use):
-            decision = post(use) { completion in
-                let envelope = Envelope(notification, generation: generation, completion: completion)
-                return service.sink.discard(envelope, as: .discardedUndeliverable)
-            }
-        }
-        switch decision {
-        case .pending: break
-        case .accepted: settled(number, .accepted, now: .now())
-        case .refused(let refusalReason, _): settled(number, .refused(refusalReason), now: .now())
-        }
-    }
-
-    /// Refuses a notification, in a cluster when it is certain that no other node has what is missing here.
-    private func confirm(
-        _ request: BinaryNotification,
-        _ number: UInt64,
-        _ refusalReason: RefusalReason,
-        on part: SharedPart,
-        for handler: any CompletionHandler
-    ) -> PostDecision {
-        guard let confirmations = service.confirmations else { return .refused(refusalReason, since: nil) }
-        guard unknown[number] == nil else {
-            unknown[number] = nil
-            confirmations.ended(isRefused: true)
-            return .refused(refusalReason, since: nil)
-        }
-        unknown[number] = request
-        let isUnderWay = confirmations.confirm(part) { isCaughtUp in
-            handler.settle(number, isCaughtUp ? .decideAgain : .refused(.serviceUnavailable))
-        }
-        return isUnderWay ? .pending : .refused(.serviceUnavailable, since: nil)
-    }
-
-    private func refuse(_ reference: Reference, _ status: BinaryStatus) {
-        inFlight.refuse(reference, status)
-        service.metrics.count(status)
     }
 
     // MARK: - Reading and end
@@ -387,6 +328,7 @@ final class BinaryConnection: ChannelDuplexHandler, RemovableChannelHandler, Loo
         deadline = nil
         if let number = membership?.number { loop.remove(number) }
         membership = nil
+        caught = [:]
         context = nil
     }
 

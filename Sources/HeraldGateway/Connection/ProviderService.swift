@@ -17,6 +17,7 @@ struct ProviderService: Sendable {
     let logger: Logger
     let refusals: RefusalLog
     let drills: DrillService
+    let catcher: CatchService
     let rules: ReloadableRules
     let bodies: BodyMemory
     let metrics = GatewayMetrics()

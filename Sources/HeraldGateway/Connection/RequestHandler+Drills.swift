@@ -48,9 +48,10 @@ extension RequestHandler {
         case .refuse(let refusalReason, let retryAfter):
             guard discard(post, request, as: .refusedByDrill) else { return nil }
             let refusal = refusal(refusalReason, by: verdict.cause, at: post.notification.received)
-            refuse(request, refusal, retryAfter: retryAfter)
+            answer(request, refusing: refusal, retryAfter: retryAfter)
         case .silence(isAccepted: false):
             guard discard(post, request, as: .lostByDrill) else { return nil }
+            endCatchWithoutAnswer(request)
             session.leaveUnanswered(request)
         case .silence(isAccepted: true):
             var drill = request.drill ?? RequestDrill()
@@ -65,11 +66,13 @@ extension RequestHandler {
             // Once it is written, the library drops the requests behind it that have arrived already.
             return .write
         case .drop:
-            return discard(post, request, as: .lostByDrill) ? .drop : nil
+            guard discard(post, request, as: .lostByDrill) else { return nil }
+            endCatchWithoutAnswer(request)
+            return .drop
         case .shutdown:
             guard discard(post, request, as: .refusedByDrill) else { return nil }
             stoppingDrill = stoppingDrill ?? verdict.cause
-            refuse(request, refusal(.shutdown, by: verdict.cause, at: post.notification.received))
+            answer(request, refusing: refusal(.shutdown, by: verdict.cause, at: post.notification.received))
             return .stop
         }
         return nil

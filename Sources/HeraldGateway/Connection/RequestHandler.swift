@@ -83,13 +83,14 @@ final class RequestHandler {
     /// Answers a request, now or by its completion.
     func answer(_ request: PendingRequest, _ now: WallTime, isStopping: Bool) -> ConnectionEffect? {
         highestStream = max(highestStream, request.streamID)
-        request.explains = request.fields.value(of: .heraldExplain, is: "1")
+        request.explains = validator.rules.alwaysExplains || request.fields.value(of: .heraldExplain, is: "1")
         request.isAboutChannels = RequestRoute.isAboutChannels(request.fields)
         guard !isStopping else {
             refuse(request, stopRefusal)
             return nil
         }
         let asked = environment.environment(of: request.fields)
+        if service.catcher.isCatching { beginCatch(request, asked, now) }
         guard !request.isAboutChannels else {
             answerAboutChannels(request, asked, now)
             return nil
@@ -100,6 +101,7 @@ final class RequestHandler {
         case .unknown(let refusal, let part):
             confirm(request, refusal, part)
         case .notification(let notification, let generation, let use):
+            request.caught?.note(notification)
             let post = Post(notification: notification, generation: generation, environment: asked, use: use)
             do throws(PayloadDrill.Mistake) {
                 if service.drills.isOn, let verdict = try verdict(on: post, request) {
@@ -110,6 +112,7 @@ final class RequestHandler {
                 refuse(request, Refusal(.badPayload, error.text))
             }
         case .unreadable(let notification, let generation, let use):
+            request.caught?.note(notification)
             let post = Post(notification: notification, generation: generation, environment: asked, use: use)
             self.post(post, request, discardedAs: .discardedUndeliverable)
         }
@@ -192,7 +195,7 @@ final class RequestHandler {
         session.keepPosted(request)
         let completion = Completion(handler: completions, number: request.number)
         let envelope = Envelope(notification, generation: post.generation, completion: completion)
-        if request.explains { request.envelope = envelope }
+        if request.explains || request.caught != nil { request.envelope = envelope }
         let decision =
             if let state {
                 service.sink.discard(envelope, as: state)
@@ -209,21 +212,42 @@ final class RequestHandler {
     private func accept(_ request: PendingRequest, now: NIODeadline? = nil) {
         let accepted = request.acceptance ?? .accepted
         service.metrics.count(accepted.status, after: (now ?? eventLoop.now) - request.begun)
-        guard request.explains, let envelope = request.envelope else { return send(accepted, to: request) }
+        guard let envelope = request.envelope else {
+            endCatch(request, accepted)
+            return send(accepted, to: request)
+        }
         let fields = request.fields
         let asksForPast = fields.has(.apnsExpiration) && !fields.value(of: .apnsExpiration, is: "0")
         var reply = accepted
         reply.explanation = Array(Explanation.words(for: envelope, asksForPast: asksForPast).utf8)
-        send(reply, to: request)
+        endCatch(request, reply)
+        send(request.explains ? reply : accepted, to: request)
     }
 
-    /// Refuses a request; `retryAfter` is in seconds, and nil for the default of the reason.
-    func refuse(_ request: PendingRequest, _ refusal: Refusal, retryAfter: Int? = nil) {
+    /// Refuses a request, on record.
+    func refuse(_ request: PendingRequest, _ refusal: Refusal) {
+        request.replyID = replyID(request)
+        let now = service.clock.now()
+        service.sink.refuse(at: now) {
+            let asked = environment.environment(of: request.fields)
+            return RefusedRequest(request, by: authorization, in: asked, service.admission)
+                .line(refusal, service.admission, at: now)
+        }
+        answer(request, refusing: refusal)
+    }
+
+    private func replyID(_ request: PendingRequest) -> IdentifierText {
+        request.replyID ?? givenID(request) ?? IdentifierText(ids.identifier(), upperCase: true)
+    }
+
+    /// Answers with a refusal; `retryAfter` is in seconds, and nil for the default of the reason.
+    func answer(_ request: PendingRequest, refusing refusal: Refusal, retryAfter: Int? = nil) {
         service.metrics.count(refusal.refusalReason)
-        request.replyID = request.replyID ?? givenID(request) ?? IdentifierText(ids.identifier(), upperCase: true)
+        request.replyID = replyID(request)
         request.replyUniqueID = nil
         // A drill withholds acceptances only.
         request.drill?.withholds = nil
+        endCatch(request, refusal)
         var reply = Reply(refusal, explains: request.explains)
         if let retryAfter { reply.retryAfter = Array("\(retryAfter)".utf8) }
         // The answer to HEAD has no body (RFC 9110 §9.3.2).

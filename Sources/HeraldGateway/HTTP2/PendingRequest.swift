@@ -58,6 +58,8 @@ final class PendingRequest {
     var drill: RequestDrill?
     /// The notification's envelope; only kept for an explanation.
     var envelope: Envelope?
+    /// The request as it is caught; nil if it is not.
+    var caught: CaughtDraft?
     /// The body of the answer, and how much of it the HTTP/2 layer has taken.
     var replyBody: [UInt8] = []
     var replyOffset = 0
@@ -95,6 +97,7 @@ final class PendingRequest {
         acceptance = nil
         drill = nil
         envelope = nil
+        caught = nil
         replyBody = []
         replyOffset = 0
     }

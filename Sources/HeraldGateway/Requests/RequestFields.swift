@@ -20,6 +20,7 @@ enum RequestField: Int, CaseIterable {
     case apnsChannelID
     case apnsRequestID
     case heraldExplain
+    case heraldTag
 
     /// The field with a name; HTTP/2 sends names in lower case (RFC 9113 §8.2.1).
     ///
@@ -30,7 +31,13 @@ enum RequestField: Int, CaseIterable {
         case 4: candidate = (.host, "host")
         case 5: candidate = (.path, ":path")
         case 7: candidate = name[0] == UInt8(ascii: ":") ? (.method, ":method") : (.apnsID, "apns-id")
-        case 10: candidate = name[0] == UInt8(ascii: ":") ? (.authority, ":authority") : (.apnsTopic, "apns-topic")
+        case 10:
+            candidate =
+                switch name[0] {
+                case UInt8(ascii: ":"): (.authority, ":authority")
+                case UInt8(ascii: "a"): (.apnsTopic, "apns-topic")
+                default: (.heraldTag, "herald-tag")
+                }
         case 13:
             candidate =
                 name[1] == UInt8(ascii: "u") ? (.authorization, "authorization") : (.apnsPriority, "apns-priority")
@@ -56,7 +63,7 @@ enum RequestField: Int, CaseIterable {
     /// Duplicate pseudo-header fields are malformed already (RFC 9113 §8.3), and `host` beside `:authority` is common.
     var hasReason: Bool {
         switch self {
-        case .method, .path, .authority, .host, .heraldExplain: false
+        case .method, .path, .authority, .host, .heraldExplain, .heraldTag: false
         default: true
         }
     }

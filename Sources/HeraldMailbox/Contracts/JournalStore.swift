@@ -1,249 +1,5 @@
 package import HeraldModel
 
-/// One line of the journal: an event in the life of a notification or broadcast.
-package struct JournalEvent: Hashable, Sendable {
-    /// The recipient of the notification.
-    package enum Recipient: Hashable, Sendable {
-        case device(DeviceNumber)
-        /// All subscribers of a channel: the line is about a broadcast.
-        case subscribers
-    }
-
-    /// A fact beside the state.
-    package enum Detail: Hashable, Sendable {
-        /// The newer notification, with ``JournalState/replaced``.
-        case replacement(NotificationID)
-        /// The number of devices that were sent a broadcast, with ``JournalState/sentToSubscribers``.
-        case subscriberCount(UInt64)
-    }
-
-    package let time: WallTime
-    package let id: NotificationID
-    package let uniqueID: NotificationID
-    package let recipient: Recipient
-    package let app: AppNumber
-    package let state: JournalState
-    package let detail: Detail?
-
-    package init(
-        time: WallTime,
-        id: NotificationID,
-        uniqueID: NotificationID,
-        recipient: Recipient,
-        app: AppNumber,
-        state: JournalState,
-        detail: Detail? = nil
-    ) {
-        self.time = time
-        self.id = id
-        self.uniqueID = uniqueID
-        self.recipient = recipient
-        self.app = app
-        self.state = state
-        self.detail = detail
-    }
-
-    /// A line about a notification to a slot.
-    package init(
-        time: WallTime,
-        id: NotificationID,
-        uniqueID: NotificationID,
-        slot: Slot,
-        state: JournalState,
-        replacement: NotificationID? = nil
-    ) {
-        self.init(
-            time: time,
-            id: id,
-            uniqueID: uniqueID,
-            recipient: .device(slot.device),
-            app: slot.app,
-            state: state,
-            detail: replacement.map { .replacement($0) }
-        )
-    }
-
-    /// A line about a notification.
-    package init(
-        _ state: JournalState,
-        _ notification: Notification,
-        at time: WallTime,
-        replacement: NotificationID? = nil
-    ) {
-        self.init(
-            time: time,
-            id: notification.id,
-            uniqueID: notification.uniqueID,
-            slot: notification.slot,
-            state: state,
-            replacement: replacement
-        )
-    }
-
-    /// A line about a broadcast.
-    package init(_ state: JournalState, _ broadcast: Broadcast, at time: WallTime, detail: Detail? = nil) {
-        self.init(
-            time: time,
-            id: broadcast.id,
-            uniqueID: broadcast.uniqueID,
-            recipient: .subscribers,
-            app: broadcast.app,
-            state: state,
-            detail: detail
-        )
-    }
-
-    /// The device of the notification; nil for a broadcast.
-    package var device: DeviceNumber? {
-        if case .device(let device) = recipient { device } else { nil }
-    }
-
-    /// The newer notification that replaced this one.
-    package var replacement: NotificationID? {
-        if case .replacement(let id)? = detail { id } else { nil }
-    }
-
-    /// The number of devices that were sent the broadcast.
-    package var subscriberCount: UInt64? {
-        if case .subscriberCount(let count)? = detail { count } else { nil }
-    }
-}
-
-/// The state of a notification: those of Apple's delivery log ("Viewing the status of push notifications using metrics and
-/// APNs"), and Herald's own.
-///
-/// The raw values are on disk: never reuse one.
-package enum JournalState: UInt8, Hashable, Sendable, CaseIterable {
-    case received = 1
-    case delivered = 2
-    case deliveredFromStorage = 3
-    /// Written at QoS 0, without acknowledgement.
-    case deliveredUnacknowledged = 4
-    case deliveredUnacknowledgedFromStorage = 5
-    /// The device refused it (MQTT 5 reason code 0x80 or above).
-    case refusedByDevice = 6
-    case refusedByDeviceFromStorage = 7
-    case storedDeviceOffline = 10
-    case storedPower = 11
-    case storedUnacknowledged = 12
-    case storedBacklog = 13
-    case storedBudget = 14
-    /// In a cluster: stored first, and sent to the connected device then.
-    case storedBeforeDelivery = 15
-    case replaced = 20
-    case discardedUnregistered = 30
-    case discardedUnregisteredFromStorage = 31
-    case discardedExpired = 32
-    case discardedExpiredFromStorage = 33
-    case discardedDisabled = 34
-    case discardedDisabledFromStorage = 35
-    /// Not JSON, and accepted because the operator asks for it; no app could read it.
-    case discardedUndeliverable = 36
-    /// Larger than the device's maximum packet size ([MQTT-3.1.2-25]: treated as if it had been sent).
-    case discardedTooLarge = 37
-    case discardedTooLargeFromStorage = 38
-    /// Not to be stored, and the device was away, or went away before it acknowledged.
-    case discardedDeviceOffline = 39
-    /// Not to be stored, and the device saves power.
-    case discardedPower = 40
-    /// Not to be stored, and the device has too many in flight.
-    case discardedBacklog = 41
-    /// Not to be stored, and the background budget is spent.
-    case discardedBudget = 42
-    /// A broadcast went to the connected subscribers.
-    case sentToSubscribers = 50
-    /// A broadcast is stored for devices that subscribe later.
-    case storedForSubscribers = 51
-    /// The channel of a stored broadcast was deleted.
-    case discardedChannelDeleted = 52
-    /// A drill refused it.
-    case refusedByDrill = 60
-    /// A drill lost it without an answer to the provider.
-    case lostByDrill = 61
-    /// It was accepted, and a drill withheld the answer.
-    case answerWithheldByDrill = 62
-
-    package init(stored reason: StoreReason) {
-        switch reason {
-        case .deviceOffline: self = .storedDeviceOffline
-        case .power: self = .storedPower
-        case .unacknowledged: self = .storedUnacknowledged
-        case .backlog: self = .storedBacklog
-        case .budget: self = .storedBudget
-        case .beforeDelivery: self = .storedBeforeDelivery
-        }
-    }
-
-    /// The state of a notification that is not to be stored and cannot be delivered now.
-    init(notStored reason: HoldReason) {
-        switch reason {
-        case .room: self = .discardedBacklog
-        case .power: self = .discardedPower
-        case .budget: self = .discardedBudget
-        case .expiry: self = .discardedBacklog
-        }
-    }
-
-    /// Whether the notification is in the store.
-    var isStored: Bool {
-        switch self {
-        case .storedDeviceOffline, .storedPower, .storedUnacknowledged, .storedBacklog, .storedBudget,
-            .storedBeforeDelivery:
-            true
-        default: false
-        }
-    }
-
-    package init(_ result: DeliveryResult, isFromStorage: Bool) {
-        switch result {
-        case .acknowledged: self = isFromStorage ? .deliveredFromStorage : .delivered
-        case .written: self = isFromStorage ? .deliveredUnacknowledgedFromStorage : .deliveredUnacknowledged
-        case .refused: self = isFromStorage ? .refusedByDeviceFromStorage : .refusedByDevice
-        case .tooLarge: self = isFromStorage ? .discardedTooLargeFromStorage : .discardedTooLarge
-        case .expired: self = isFromStorage ? .discardedExpiredFromStorage : .discardedExpired
-        }
-    }
-
-    /// The state in words, as `herald journal` prints it.
-    package var words: String {
-        switch self {
-        case .received: "received"
-        case .delivered: "delivered"
-        case .deliveredFromStorage: "delivered from storage"
-        case .deliveredUnacknowledged: "delivered, unacknowledged"
-        case .deliveredUnacknowledgedFromStorage: "delivered from storage, unacknowledged"
-        case .refusedByDevice: "refused by the device"
-        case .refusedByDeviceFromStorage: "refused by the device (from storage)"
-        case .storedDeviceOffline: "stored (device offline)"
-        case .storedPower: "stored (power)"
-        case .storedUnacknowledged: "stored (sent, not acknowledged yet)"
-        case .storedBacklog: "stored (behind others that the device has not acknowledged)"
-        case .storedBudget: "stored (background budget)"
-        case .storedBeforeDelivery: "stored (before it is sent)"
-        case .replaced: "replaced"
-        case .discardedUnregistered: "discarded (unregistered)"
-        case .discardedUnregisteredFromStorage: "discarded from storage (unregistered)"
-        case .discardedExpired: "discarded (expired)"
-        case .discardedExpiredFromStorage: "discarded from storage (expired)"
-        case .discardedDisabled: "discarded (disabled)"
-        case .discardedDisabledFromStorage: "discarded from storage (disabled)"
-        case .discardedUndeliverable: "discarded (undeliverable payload)"
-        case .discardedTooLarge: "discarded (larger than the device accepts)"
-        case .discardedTooLargeFromStorage: "discarded from storage (larger than the device accepts)"
-        case .sentToSubscribers: "sent to the channel's subscribers"
-        case .storedForSubscribers: "stored (for devices that subscribe later)"
-        case .discardedChannelDeleted: "discarded from storage (channel deleted)"
-        case .discardedDeviceOffline: "discarded (not to be stored, and the device was away)"
-        case .discardedPower: "discarded (not to be stored, and the device saves power)"
-        case .discardedBacklog: "discarded (not to be stored, and the device is behind)"
-        case .discardedBudget: "discarded (not to be stored, and the background budget is spent)"
-        case .refusedByDrill: "refused (drill)"
-        case .lostByDrill: "lost (drill)"
-        case .answerWithheldByDrill: "answer withheld (drill)"
-        }
-    }
-}
-
 /// Stores the journal.
 package protocol JournalStore: Sendable {
     /// Writes lines soon, in this order; returns at once. Lines that are not written when the process dies are lost.
@@ -251,6 +7,10 @@ package protocol JournalStore: Sendable {
 
     /// Writes one line, and settles the completion when the line is durable.
     func record(_ event: JournalEvent, settling completion: Completion?)
+
+    /// Writes the line of a refused request soon.
+    /// - Returns: false if the store has no room for lines that it can do without.
+    func recordRefusal(_ event: JournalEvent) -> Bool
 
     /// Finds lines.
     /// - Parameters:
@@ -265,10 +25,19 @@ package protocol JournalStore: Sendable {
     func trim(before moment: WallTime, maximumBytes: Int) async throws
 }
 
+extension JournalStore {
+    package func recordRefusal(_ event: JournalEvent) -> Bool {
+        record([event])
+        return true
+    }
+}
+
 /// The subject of a search in the journal.
 package enum JournalQuery: Hashable, Sendable {
     /// A provider's identifier or the service's own.
     case notification(NotificationID)
     case device(DeviceNumber)
     case app(AppNumber)
+    /// Refused requests for a topic of which there was no app then.
+    case topicWithoutApp(Topic)
 }

@@ -99,7 +99,7 @@ package struct RelayAPI: Service {
             let routes = routes.add(middleware: BearerToken(token, place: "of --api-token"))
             RelayRoutes(store: store, clock: clock).add(to: routes)
         } else {
-            for method in WebRoutes.methods { routes.on("**", method: method) { _, _ -> Response in throw Self.isOff } }
+            for method in WebMethods.all { routes.on("**", method: method) { _, _ -> Response in throw Self.isOff } }
         }
         return router
     }

@@ -19,13 +19,18 @@ import Darwin
 /// | 1 | state |
 /// | 1 | the fields that follow (``Fields``) |
 /// | 1 to 10 | time: milliseconds since the event before; in the first event since 1970 |
-/// | 8, 1 to 5 | device number (0 for the subscribers of a channel), app number |
+/// | 8, 1 to 5 | device number (0 for the subscribers of a channel, all bits for nobody), app number |
 /// | 16 | the provider's identifier |
-/// | 16 | the service's identifier |
-/// | 16 | the replacement's identifier; for a broadcast that was sent, its number of devices |
+/// | 16 | the service's identifier; a refused request left without it has the provider's twice |
+/// | 16 | the replacement's identifier; for a broadcast that was sent, its number of devices; nothing for a refusal |
+/// | 1 to 3 | sender, of a received or refused request |
+/// | 1 | push type and priority (``JournalTraits``), of such a request |
+/// | 1 to 5 | bytes of payload, of such a request |
+/// | 1 or more | the refusal: 0 for that of the refused request before, else reason, 1 for the sandbox, explanation, topic |
 ///
-/// Numbers are base-128 varints, lowest bits first; time differences are signed with zigzag encoding. Device numbers,
-/// identifiers and checksum are little-endian; an identifier has its upper eight bytes first.
+/// What a request leaves out is equal to that of the request before. Numbers are base-128 varints, lowest bits first; time
+/// differences are signed with zigzag encoding. Device numbers, identifiers and checksum are little-endian; an identifier
+/// has its upper eight bytes first. A text has its length in bytes before it.
 struct JournalRow {
     private struct Fields: OptionSet {
         let rawValue: UInt8
@@ -36,53 +41,107 @@ struct JournalRow {
         static let detail = Fields(rawValue: 8)
         /// The notification of the event before is the replacement.
         static let isReplacedByLast = Fields(rawValue: 16)
+        static let sender = Fields(rawValue: 32)
+        static let traits = Fields(rawValue: 64)
+        static let payloadBytes = Fields(rawValue: 128)
 
-        static let all: Fields = [.slot, .id, .uniqueID, .detail, .isReplacedByLast]
+        static let request: Fields = [.sender, .traits, .payloadBytes]
+    }
+
+    /// The fields that an event takes over from the events before it.
+    private struct Context {
+        var last: JournalEvent?
+        var request: JournalRequest?
+        var refusal: JournalRefusal?
+
+        /// The service's identifier of an event that leaves it out.
+        func uniqueID(_ state: JournalState, _ id: NotificationID) -> NotificationID? {
+            state == .refusedByService ? id : last?.uniqueID
+        }
+
+        mutating func pass(_ event: JournalEvent) {
+            last = event
+            if event.state.isOfRequest { request = event.request }
+            if let refusal = event.refusal { self.refusal = refusal }
+        }
     }
 
     /// The most events in one row, so that a search reads any row quickly.
     static let eventLimit = 4096
-    private static let longestEvent = 2 + 10 + 8 + 5 + 3 * 16
+    private static let longestEvent = 2 + 10 + 8 + 5 + 3 * 16 + longestRequest + longestRefusal
+    private static let longestRequest = 3 + 1 + 5
+    private static let longestRefusal = 2 + 2 + JournalRefusal.longestExplanation + 2 + JournalRefusal.longestTopic
     private static let checksumLength = 8
     /// The device number of an event about a broadcast.
-    fileprivate static let noDevice: UInt64 = 0
+    static let noDevice: UInt64 = 0
+    /// The device number of a refused request of which no device is known; no device has it.
+    static let nobody = UInt64.max
 
     private(set) var count = 0
     var isFull: Bool { count >= JournalRow.eventLimit }
     /// The earliest and latest time of the events, milliseconds since 1970.
-    private(set) var firstTime = Int64.max
-    private(set) var lastTime = Int64.min
+    var firstTime: Int64 { keys.summary.firstTime }
+    var lastTime: Int64 { keys.summary.lastTime }
+    /// Content for the digest of its chunk.
+    private(set) var keys = JournalKeys()
     private var content: [UInt8] = []
-    private var last: JournalEvent?
+    private var context = Context()
 
     mutating func append(_ event: JournalEvent) {
         withUnsafeTemporaryAllocation(byteCount: JournalRow.longestEvent, alignment: 1) { room in
-            var writer = EventWriter(room)
+            var writer = JournalEventWriter(room)
+            let last = context.last
             var fields: Fields = []
             if event.app != last?.app || event.recipient != last?.recipient { fields.insert(.slot) }
             if event.id != last?.id { fields.insert(.id) }
-            if event.uniqueID != last?.uniqueID { fields.insert(.uniqueID) }
+            if event.uniqueID != context.uniqueID(event.state, event.id) { fields.insert(.uniqueID) }
             switch event.detail {
             case nil: break
             case .replacement(let newer): fields.insert(newer == last?.id ? .isReplacedByLast : .detail)
-            case .subscriberCount: fields.insert(.detail)
+            case .subscriberCount, .refusal: fields.insert(.detail)
             }
+            if event.state.isOfRequest { fields.formUnion(changes(to: event.request)) }
+            keys.add(
+                event,
+                isNewSlot: fields.contains(.slot),
+                isNewID: fields.contains(.id),
+                isNewUniqueID: fields.contains(.uniqueID)
+            )
             writer.add(byte: event.state.rawValue)
             writer.add(byte: fields.rawValue)
             writer.add(difference: event.time.milliseconds &- (last?.time.milliseconds ?? 0))
             if fields.contains(.slot) {
-                writer.add(word: event.device?.value ?? JournalRow.noDevice)
+                writer.add(event.recipient)
                 writer.add(number: UInt64(event.app.value))
             }
             if fields.contains(.id) { writer.add(event.id) }
             if fields.contains(.uniqueID) { writer.add(event.uniqueID) }
             if fields.contains(.detail), let detail = event.detail { writer.add(detail) }
+            if fields.contains(.sender), let request = event.request {
+                writer.add(number: UInt64(request.sender.value))
+            }
+            if fields.contains(.traits) { writer.add(byte: JournalTraits(event.request).rawValue) }
+            if fields.contains(.payloadBytes), let request = event.request {
+                writer.add(number: UInt64(request.payloadBytes))
+            }
+            if let refusal = event.refusal { writer.add(refusal == context.refusal ? nil : refusal) }
             content.append(contentsOf: writer.written)
         }
         count += 1
-        firstTime = min(firstTime, event.time.milliseconds)
-        lastTime = max(lastTime, event.time.milliseconds)
-        last = event
+        context.pass(event)
+    }
+
+    /// The fields of a request that differ from those of the request before.
+    private func changes(to request: JournalRequest?) -> Fields {
+        guard request != context.request else { return [] }
+        // Without a request, the traits alone say so.
+        guard let request else { return .traits }
+        guard let before = context.request else { return .request }
+        var fields: Fields = []
+        if request.sender != before.sender { fields.insert(.sender) }
+        if JournalTraits(request) != JournalTraits(before) { fields.insert(.traits) }
+        if request.payloadBytes != before.payloadBytes { fields.insert(.payloadBytes) }
+        return fields
     }
 
     /// The stored form.
@@ -96,18 +155,26 @@ struct JournalRow {
     /// A search decodes only such rows. The comparison runs where the first byte matches: at one byte in 256, if
     /// identifiers are random.
     static func mayContain(_ id: NotificationID, _ bytes: UnsafeRawBufferPointer) -> Bool {
-        withUnsafeBytes(of: (id.high.littleEndian, id.low.littleEndian)) { pattern in
-            guard let wanted = pattern.baseAddress, var start = bytes.baseAddress else { return false }
-            let end = start + bytes.count
-            while end - start >= pattern.count {
-                guard let next = memchr(start, CInt(pattern[0]), end - start - pattern.count + 1) else {
-                    return false
-                }
-                if memcmp(next, wanted, pattern.count) == 0 { return true }
-                start = UnsafeRawPointer(next) + 1
+        withUnsafeBytes(of: (id.high.littleEndian, id.low.littleEndian)) { mayContain($0, bytes) }
+    }
+
+    /// Whether a row may have refused requests for a topic without an app: the first one has the topic's bytes.
+    static func mayContain(_ topic: Topic, _ bytes: UnsafeRawBufferPointer) -> Bool {
+        var name = topic.name
+        return name.withUTF8 { mayContain(UnsafeRawBufferPointer($0), bytes) }
+    }
+
+    private static func mayContain(_ pattern: UnsafeRawBufferPointer, _ bytes: UnsafeRawBufferPointer) -> Bool {
+        guard let wanted = pattern.baseAddress, var start = bytes.baseAddress else { return false }
+        let end = start + bytes.count
+        while end - start >= pattern.count {
+            guard let next = memchr(start, CInt(pattern[0]), end - start - pattern.count + 1) else {
+                return false
             }
-            return false
+            if memcmp(next, wanted, pattern.count) == 0 { return true }
+            start = UnsafeRawPointer(next) + 1
         }
+        return false
     }
 
     /// Decodes the events of a row, oldest first; none if the checksum is wrong.
@@ -117,26 +184,42 @@ struct JournalRow {
         let content = UnsafeRawBufferPointer(rebasing: bytes.dropLast(checksumLength))
         let sum = bytes.loadUnaligned(fromByteOffset: content.count, as: UInt64.self)
         guard UInt64(littleEndian: sum) == checksum(content) else { return false }
-        var reader = EventReader(content)
-        var last: JournalEvent?
+        var reader = JournalEventReader(content)
+        var context = Context()
         while !reader.isAtEnd {
-            guard let event = event(&reader, after: last) else { return false }
+            guard let event = event(&reader, in: context) else { return false }
             body(event)
-            last = event
+            context.pass(event)
         }
         return true
     }
 
-    private static func event(_ reader: inout EventReader, after last: JournalEvent?) -> JournalEvent? {
+    private static func event(_ reader: inout JournalEventReader, in context: Context) -> JournalEvent? {
+        let last = context.last
         guard let state = reader.byte().flatMap(JournalState.init(rawValue:)),
-            let fields = reader.byte().map(Fields.init(rawValue:)), fields.isSubset(of: .all),
+            let fields = reader.byte().map(Fields.init(rawValue:)),
+            state.isOfRequest || fields.isDisjoint(with: .request),
             let difference = reader.difference(),
             let slot = fields.contains(.slot) ? reader.slot() : last.map({ ($0.recipient, $0.app) }),
             let id = fields.contains(.id) ? reader.id() : last?.id,
-            let uniqueID = fields.contains(.uniqueID) ? reader.id() : last?.uniqueID
+            let uniqueID = fields.contains(.uniqueID) ? reader.id() : context.uniqueID(state, id)
         else { return nil }
-        let other = fields.contains(.detail) ? reader.id() : fields.contains(.isReplacedByLast) ? last?.id : nil
-        guard other != nil || fields.isDisjoint(with: [.detail, .isReplacedByLast]) else { return nil }
+        let hasRefusal = state == .refusedByService && fields.contains(.detail)
+        let other: NotificationID? =
+            if fields.contains(.detail), !hasRefusal {
+                reader.id()
+            } else {
+                fields.contains(.isReplacedByLast) ? last?.id : nil
+            }
+        guard other != nil || hasRefusal || fields.isDisjoint(with: [.detail, .isReplacedByLast]) else { return nil }
+        var detail: JournalEvent.Detail? = other.map {
+            state == .sentToSubscribers ? .subscriberCount($0.low) : .replacement($0)
+        }
+        guard let request = request(&reader, fields, after: context.request) else { return nil }
+        if hasRefusal {
+            guard let refusal = reader.refusal(after: context.refusal) else { return nil }
+            detail = .refusal(refusal)
+        }
         return JournalEvent(
             time: WallTime(milliseconds: (last?.time.milliseconds ?? 0) &+ difference),
             id: id,
@@ -144,7 +227,38 @@ struct JournalRow {
             recipient: slot.recipient,
             app: slot.app,
             state: state,
-            detail: other.map { state == .sentToSubscribers ? .subscriberCount($0.low) : .replacement($0) }
+            detail: detail,
+            request: request
+        )
+    }
+
+    /// - Returns: `.some(nil)` for an event without a request; nil if its bytes are invalid.
+    private static func request(
+        _ reader: inout JournalEventReader,
+        _ fields: Fields,
+        after last: JournalRequest?
+    ) -> JournalRequest?? {
+        guard !fields.isDisjoint(with: .request) else { return .some(last) }
+        var (sender, traits, payloadBytes) = (last?.sender, JournalTraits(last), last?.payloadBytes)
+        if fields.contains(.sender) {
+            guard let number = reader.number().flatMap(UInt16.init(exactly:)) else { return nil }
+            sender = SenderNumber(number)
+        }
+        if fields.contains(.traits) {
+            guard let byte = reader.byte().flatMap(JournalTraits.init(rawValue:)) else { return nil }
+            traits = byte
+        }
+        if fields.contains(.payloadBytes) {
+            guard let number = reader.number().flatMap(UInt32.init(exactly:)) else { return nil }
+            payloadBytes = number
+        }
+        guard traits != .none else { return fields.intersection(.request) == .traits ? .some(nil) : nil }
+        guard let sender, let payloadBytes else { return nil }
+        return JournalRequest(
+            sender: sender,
+            pushType: traits.pushType,
+            priority: traits.priority,
+            payloadBytes: Int(payloadBytes)
         )
     }
 
@@ -152,103 +266,5 @@ struct JournalRow {
         var sum = Checksum()
         sum.add(content)
         return sum.value
-    }
-}
-
-/// Encodes one event into a buffer for the longest.
-private struct EventWriter {
-    private let room: UnsafeMutableRawBufferPointer
-    private var count = 0
-
-    init(_ room: UnsafeMutableRawBufferPointer) {
-        self.room = room
-    }
-
-    var written: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: room[..<count]) }
-
-    mutating func add(byte: UInt8) {
-        room[count] = byte
-        count += 1
-    }
-
-    mutating func add(number: UInt64) {
-        var rest = number
-        while rest > 0x7F {
-            add(byte: UInt8(truncatingIfNeeded: rest) | 0x80)
-            rest >>= 7
-        }
-        add(byte: UInt8(truncatingIfNeeded: rest))
-    }
-
-    mutating func add(difference: Int64) {
-        add(number: UInt64(bitPattern: (difference << 1) ^ (difference >> 63)))
-    }
-
-    mutating func add(word: UInt64) {
-        room.storeBytes(of: word.littleEndian, toByteOffset: count, as: UInt64.self)
-        count += 8
-    }
-
-    mutating func add(_ id: NotificationID) {
-        add(word: id.high)
-        add(word: id.low)
-    }
-
-    mutating func add(_ detail: JournalEvent.Detail) {
-        switch detail {
-        case .replacement(let id): add(id)
-        case .subscriberCount(let count): add(NotificationID(high: 0, low: count))
-        }
-    }
-}
-
-/// Decodes events; every read returns nil at invalid or missing bytes.
-private struct EventReader {
-    private let bytes: UnsafeRawBufferPointer
-    private var offset = 0
-
-    init(_ bytes: UnsafeRawBufferPointer) {
-        self.bytes = bytes
-    }
-
-    var isAtEnd: Bool { offset == bytes.count }
-
-    mutating func byte() -> UInt8? {
-        guard offset < bytes.count else { return nil }
-        defer { offset += 1 }
-        return bytes[offset]
-    }
-
-    mutating func number() -> UInt64? {
-        var number: UInt64 = 0
-        for shift in stride(from: 0 as UInt64, through: 63, by: 7) {
-            guard let byte = byte() else { return nil }
-            let bits = UInt64(byte & 0x7F)
-            // The tenth byte can hold one bit.
-            guard (bits << shift) >> shift == bits else { return nil }
-            number |= bits << shift
-            if byte & 0x80 == 0 { return number }
-        }
-        return nil
-    }
-
-    mutating func difference() -> Int64? {
-        number().map { Int64(bitPattern: $0 >> 1) ^ -Int64(bitPattern: $0 & 1) }
-    }
-
-    mutating func slot() -> (recipient: JournalEvent.Recipient, app: AppNumber)? {
-        guard let device = word(), let app = number().flatMap(UInt32.init(exactly:)) else { return nil }
-        return (device == JournalRow.noDevice ? .subscribers : .device(DeviceNumber(device)), AppNumber(app))
-    }
-
-    mutating func word() -> UInt64? {
-        guard offset + 8 <= bytes.count else { return nil }
-        defer { offset += 8 }
-        return UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
-    }
-
-    mutating func id() -> NotificationID? {
-        guard let high = word(), let low = word() else { return nil }
-        return NotificationID(high: high, low: low)
     }
 }

@@ -29,8 +29,8 @@ function restoreFocus(active) {
   if (active.isConnected) {
     active.focus({ preventScroll: true });
   } else if (document.activeElement === document.body) {
-    // The focused element was removed: the focus moves to the phone's screen.
-    document.getElementById("screen")?.focus({ preventScroll: true });
+    // The focused element was removed: the focus moves to what the page is about.
+    document.querySelector("[data-home]")?.focus({ preventScroll: true });
   }
 }
 

@@ -1,0 +1,180 @@
+import HeraldConsole
+import HeraldGateway
+import HeraldMailbox
+import HeraldModel
+import HeraldPhone
+import HeraldTrust
+
+/// The messages that a running service caught, for the console.
+struct ServiceInbox: CaughtInbox {
+    let catcher: CatchService
+    let registry: Registry
+    let trust: TrustService
+    let clock: ServiceClock
+    /// The address of the provider API.
+    let host: String
+    let allowsPublic: Bool
+
+    init(_ assembly: ServiceAssembly) {
+        catcher = assembly.catcher
+        registry = assembly.registry
+        trust = assembly.trust
+        clock = assembly.clock
+        host = assembly.configuration.host
+        allowsPublic = assembly.configuration.catchesInPublic
+    }
+
+    var catching: CatchingState {
+        let state = catcher.state
+        let topics: CatchTopics =
+            switch state.scope {
+            case .off: .off
+            case .all: .all
+            case .topics(let topics): .only(topics.sorted { $0.name < $1.name })
+            }
+        return CatchingState(
+            topics: topics,
+            until: state.until?.rfc3339,
+            messages: state.messages,
+            limit: catcher.limits.messages
+        )
+    }
+
+    func setCatch(_ request: CatchRequest) throws -> CatchingState {
+        let scope: CatchScope
+        switch request.topics {
+        case .off: scope = .off
+        case .all: scope = .all
+        case .only(let topics): scope = .topics(Set(topics.map { TopicScope.bundle(of: $0) }))
+        }
+        guard scope == .off || allowsPublic || !ListenScope.isPublic(host) else {
+            throw AdminError(
+                .conflict,
+                "\(host) is a public address: payloads are caught there only with --catch-in-public"
+            )
+        }
+        catcher.start(scope, for: .seconds(60 * (request.minutes ?? 60)))
+        return catching
+    }
+
+    func caught(_ query: CaughtQuery, limit: Int, wait: Duration) async throws -> [CaughtEntry] {
+        let names = try await SenderNames(trust)
+        let (messages, last) = catcher.messages()
+        let found = matching(query, in: messages, limit: limit, names)
+        guard found.isEmpty, wait > .zero else { return checked(found) }
+        guard catcher.state.scope != .off else {
+            throw AdminError(.conflict, "nothing is caught: start the service with --catch all, or PUT /v1/catch")
+        }
+        guard let arrivals = catcher.arrivals() else {
+            throw AdminError(.tooMany, "\(catcher.limits.waiting) requests wait for messages already: try again later")
+        }
+        let first = await withTaskGroup(of: [CaughtEntry].self) { group in
+            group.addTask {
+                try? await Task.sleep(for: wait)
+                return []
+            }
+            group.addTask { await next(query, after: last, arrivals, limit: limit, names) }
+            let first = await group.next() ?? []
+            group.cancelAll()
+            return first
+        }
+        return checked(first)
+    }
+
+    /// The first matching messages after a number; none once the stream ends.
+    private func next(
+        _ query: CaughtQuery,
+        after number: UInt64,
+        _ arrivals: AsyncStream<Void>,
+        limit: Int,
+        _ names: SenderNames
+    ) async -> [CaughtEntry] {
+        var last = number
+        func look() -> [CaughtEntry] {
+            let (messages, newest) = catcher.messages(after: last)
+            last = newest
+            return matching(query, in: messages, limit: limit, names)
+        }
+        // One may have come before the stream began.
+        var found = look()
+        var iterator = arrivals.makeAsyncIterator()
+        while found.isEmpty, await iterator.next() != nil { found = look() }
+        return found
+    }
+
+    func removeCaught(_ query: CaughtQuery) async throws -> Int {
+        let names = try await SenderNames(trust)
+        return catcher.remove { query.matches(entry($0, names)) }
+    }
+
+    private func matching(
+        _ query: CaughtQuery,
+        in messages: [CaughtMessage],
+        limit: Int,
+        _ names: SenderNames
+    ) -> [CaughtEntry] {
+        var found: [CaughtEntry] = []
+        for message in messages where found.count < limit {
+            let entry = entry(message, names)
+            if query.matches(entry) { found.append(entry) }
+        }
+        return found
+    }
+
+    private func entry(_ message: CaughtMessage, _ names: SenderNames) -> CaughtEntry {
+        var entry = CaughtEntry(
+            id: message.id,
+            time: message.time.rfc3339,
+            environment: message.environment,
+            interface: message.interface.rawValue
+        )
+        entry.uniqueID = message.uniqueID
+        entry.topic = message.topic?.name ?? ""
+        entry.device = message.slot.flatMap { registry.device($0.device)?.name } ?? ""
+        entry.provider = message.sender.map { names.name(of: $0) }
+        (entry.status, entry.reason, entry.explanation) = (message.status, message.reason, message.explanation)
+        entry.headers = message.headers
+        entry.payload = String(decoding: message.payload, as: UTF8.self)
+        entry.tag = message.tag
+        return entry
+    }
+
+    /// The entries with the number of findings about their payloads, which only those need that are shown.
+    private func checked(_ entries: [CaughtEntry]) -> [CaughtEntry] {
+        let now = Double(clock.now().milliseconds) / 1000
+        return entries.map { entry in
+            var entry = entry
+            let type = entry.headers["apns-push-type"].flatMap { PushType(rawValue: $0) } ?? .alert
+            entry.findings = PayloadCheck(Array(entry.payload.utf8), pushType: type, now: now).findings.count
+            return entry
+        }
+    }
+}
+
+/// The identifiers of credentials, by what a connection knows of them.
+private struct SenderNames {
+    private let certificates: [String: String]
+
+    init(_ trust: TrustService) async throws {
+        let all = try await trust.folder.providers.all()
+        certificates = Dictionary(all.compactMap { credential in credential.serial.map { ($0, credential.id) } }) { $1 }
+    }
+
+    /// A certificate of an authority of the operator's own is in no list; then it is the serial number.
+    func name(of sender: CaughtMessage.Sender) -> String {
+        switch sender {
+        case .key(let id): ConsoleCredential.name(of: id)
+        case .certificate(let serial): certificates[serial] ?? serial
+        }
+    }
+}
+
+/// The name of the key with which the console sends.
+enum ConsoleCredential {
+    static let id = "console"
+
+    /// The name of a key for people: its identifier, unless it is the console's own.
+    static func name(of keyID: String) -> String {
+        keyID == ProviderKey.consoleID ? id : keyID
+    }
+}

@@ -1,0 +1,59 @@
+package import Hummingbird
+import NIOCore
+import Synchronization
+
+/// The maker of a request to the console.
+package struct ConsoleCaller: Hashable, Sendable {
+    /// Proof with which the request came.
+    package enum Proof: String, Codable, Sendable {
+        /// The cookie of a browser.
+        case session
+        /// A bearer token.
+        case token
+        /// The control socket, which the file system protects.
+        case socket
+    }
+
+    /// Name of the session or token; `uid 1000` at the socket.
+    package let name: String
+    package let role: ConsoleRole
+    /// IP address; `socket` at the socket.
+    package let address: String
+    package let proof: Proof
+
+    package init(name: String, role: ConsoleRole, address: String, proof: Proof) {
+        self.name = name
+        self.role = role
+        self.address = address
+        self.proof = proof
+    }
+}
+
+/// Context of a request to the console.
+package struct ConsoleContext: RequestContext {
+    package var coreContext: CoreRequestContextStorage
+    /// The caller; nil for a request that anybody may make.
+    package internal(set) var caller: ConsoleCaller?
+    /// Facts for the audit's line of this request.
+    package let note = AuditNote()
+    let channel: any Channel
+
+    package init(source: Source) {
+        coreContext = CoreRequestContextStorage(source: source)
+        channel = source.channel
+    }
+
+    /// The client's IP address; `socket` at the socket.
+    var address: String { channel.remoteAddress?.ipAddress ?? "socket" }
+}
+
+/// Facts that a route adds to the audit's line of its request.
+package final class AuditNote: Sendable {
+    private let state = Mutex<String?>(nil)
+
+    /// The object of the request in words, where the path does not name it; never a secret.
+    package var target: String? {
+        get { state.withLock { $0 } }
+        set { state.withLock { $0 = newValue } }
+    }
+}

@@ -1,0 +1,89 @@
+import Foundation
+import HeraldWeb
+import Hummingbird
+
+/// The messages that a service caught, for operators and tests.
+package protocol CaughtInbox: Sendable {
+    var catching: CatchingState { get }
+
+    /// Changes what is caught.
+    /// - Throws: ``AdminError`` where everybody can reach the service.
+    func setCatch(_ request: CatchRequest) throws -> CatchingState
+
+    /// Matching messages, newest first, at most `limit`.
+    ///
+    /// Without any it waits for one, at most for `wait`.
+    func caught(_ query: CaughtQuery, limit: Int, wait: Duration) async throws -> [CaughtEntry]
+
+    /// Removes matching messages.
+    /// - Returns: Their number.
+    func removeCaught(_ query: CaughtQuery) async throws -> Int
+}
+
+/// Routes of what is caught.
+struct CaughtRoutes: Sendable {
+    static let limit = 1...1000
+    static let defaultLimit = 100
+    /// The longest wait for a message, in seconds.
+    static let longestWait = 60.0
+
+    let inbox: any CaughtInbox
+
+    func add(to group: RouterGroup<ConsoleContext>) {
+        var routes = WebRoutes(group)
+        routes.get("caught") { request, _ in
+            let (query, limit) = (try query(request), try limit(request))
+            let items = try await inbox.caught(query, limit: limit, wait: try wait(request))
+            return try WebReply.json(CaughtAnswer(items: items, catching: inbox.catching))
+        }
+        routes.delete("caught") { request, _ in
+            try WebReply.json(CaughtRemoval(deleted: try await inbox.removeCaught(try query(request))))
+        }
+        routes.get("caught/:id") { _, context in
+            let id = try context.parameters.require("id")
+            guard UUID(uuidString: id) != nil else {
+                throw AdminError(.badRequest, "the path must have an apns-id or apns-unique-id, a UUID")
+            }
+            let found = try await inbox.caught(try CaughtQuery("id:\(id)"), limit: 1, wait: .zero)
+            guard let entry = found.first else {
+                throw AdminError(.notFound, "no message with the identifier \(id) is caught, or not any more")
+            }
+            return try WebReply.json(entry)
+        }
+        routes.put("catch") { request, _ in
+            let wanted = try await WebBody.json(
+                of: request,
+                as: CatchRequest.self,
+                limit: AdminRoutes.maximumBodyBytes
+            )
+            guard wanted.minutes.map(CatchRequest.minutesRange.contains) ?? true else {
+                throw AdminError(
+                    .badRequest,
+                    "minutes must be a number from 1 to \(CatchRequest.minutesRange.upperBound)"
+                )
+            }
+            return try WebReply.json(try inbox.setCatch(wanted))
+        }
+        routes.refuseOtherMethods()
+    }
+
+    private func query(_ request: Request) throws -> CaughtQuery {
+        try CaughtQuery(request.uri.queryParameters["q"] ?? "")
+    }
+
+    private func limit(_ request: Request) throws -> Int {
+        guard let text = request.uri.queryParameters["limit"] else { return CaughtRoutes.defaultLimit }
+        guard let number = Int(text), CaughtRoutes.limit.contains(number) else {
+            throw AdminError(.badRequest, "limit must be a number from 1 to \(CaughtRoutes.limit.upperBound)")
+        }
+        return number
+    }
+
+    private func wait(_ request: Request) throws -> Duration {
+        guard let text = request.uri.queryParameters["wait"] else { return .zero }
+        guard let seconds = Double(text), (0...CaughtRoutes.longestWait).contains(seconds) else {
+            throw AdminError(.badRequest, "wait must be a number of seconds from 0 to \(Int(CaughtRoutes.longestWait))")
+        }
+        return .milliseconds(Int64(seconds * 1000))
+    }
+}

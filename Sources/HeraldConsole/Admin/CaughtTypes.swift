@@ -1,0 +1,141 @@
+package import HeraldModel
+import HeraldWeb
+
+// JSON of what is caught. Times are in UTC with milliseconds.
+
+/// A request of a provider that was kept with its payload and its answer.
+package struct CaughtEntry: Codable, Hashable, Sendable {
+    /// The identifier in the answer: `apns-id`, or `apns-request-id` of a broadcast; nil at the binary interface if refused.
+    package var id: String?
+    package var uniqueID: String?
+    package var time: String
+    package var environment: PushEnvironment
+    /// `http2` or `binary`.
+    package var interface: String
+    /// Empty if it is unknown.
+    package var topic = ""
+    /// Empty if it is unknown, and for a broadcast.
+    package var device = ""
+    /// The credential's identifier, as in the list of credentials.
+    package var provider: String?
+    /// The status of the answer, at the binary interface that of the error response, 0 for none; nil if a drill gave no answer.
+    package var status: Int?
+    package var reason: String?
+    package var explanation: String?
+    package var headers: [String: String] = [:]
+    package var payload = ""
+    package var tag: String?
+    /// The number of findings of the payload's check.
+    package var findings = 0
+
+    private enum CodingKeys: String, CodingKey {
+        case id, time, environment, interface, topic, device, provider, status, reason, explanation
+        case headers, payload, tag, findings
+        case uniqueID = "unique_id"
+    }
+
+    package init(id: String?, time: String, environment: PushEnvironment, interface: String) {
+        self.id = id
+        self.time = time
+        self.environment = environment
+        self.interface = interface
+    }
+}
+
+/// The present state of catching.
+package struct CatchingState: Codable, Hashable, Sendable {
+    /// `off`, `all`, or the topics.
+    package let topics: CatchTopics
+    /// The end of catching; nil if it lasts until the service stops.
+    package let until: String?
+    package let messages: Int
+    /// The most messages that are kept; the newest win.
+    package let limit: Int
+
+    package init(topics: CatchTopics, until: String?, messages: Int, limit: Int) {
+        self.topics = topics
+        self.until = until
+        self.messages = messages
+        self.limit = limit
+    }
+}
+
+/// The apps whose requests are caught: JSON `"off"`, `"all"`, or an array of topics.
+package enum CatchTopics: Codable, Hashable, Sendable {
+    case off
+    case all
+    case only([Topic])
+
+    /// The most topics that are caught at once.
+    package static let maximum = 1000
+
+    package init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        switch try? container.decode(String.self) {
+        case "off": self = .off
+        case "all": self = .all
+        case _?: throw CatchTopics.malformed
+        case nil:
+            guard let names = try? container.decode([String].self), (1...CatchTopics.maximum).contains(names.count)
+            else {
+                throw CatchTopics.malformed
+            }
+            self = .only(
+                try names.map { name in
+                    guard let topic = Topic(name) else { throw CatchTopics.malformed }
+                    return topic
+                }
+            )
+        }
+    }
+
+    private static let malformed = WebRefusal(
+        400,
+        "topics is \"all\", \"off\", or an array of topics like com.example.app"
+    )
+
+    package func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        switch self {
+        case .off: try container.encode("off")
+        case .all: try container.encode("all")
+        case .only(let topics): try container.encode(topics.map(\.name))
+        }
+    }
+}
+
+/// A request to catch.
+package struct CatchRequest: Codable, Hashable, Sendable {
+    /// Minutes that an operator may switch it on for.
+    package static let minutesRange = 1...1440
+
+    package let topics: CatchTopics
+    /// Nil for an hour.
+    package let minutes: Int?
+
+    package init(topics: CatchTopics, minutes: Int? = nil) {
+        self.topics = topics
+        self.minutes = minutes
+    }
+}
+
+/// The answer to a question for what was caught.
+package struct CaughtAnswer: Codable, Hashable, Sendable {
+    /// Newest first.
+    package let items: [CaughtEntry]
+    package let catching: CatchingState
+
+    package init(items: [CaughtEntry], catching: CatchingState) {
+        self.items = items
+        self.catching = catching
+    }
+}
+
+/// The number of messages that were removed.
+package struct CaughtRemoval: Codable, Hashable, Sendable {
+    package let deleted: Int
+
+    package init(deleted: Int) {
+        self.deleted = deleted
+    }
+}

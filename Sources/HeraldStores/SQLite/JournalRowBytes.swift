@@ -1,0 +1,190 @@
+import HeraldMailbox
+import HeraldModel
+
+/// Push type and priority in one byte: the type's number in the lower four bits, and the priority in the next two.
+struct JournalTraits: Equatable {
+    /// An event without a request.
+    static let none = JournalTraits(nil)
+
+    private static let priorities: [Priority?] = [nil, .low, .conserving, .immediate]
+    private static let pushTypes = (0..<16).map { PushType(storedCode: $0) }
+
+    let rawValue: UInt8
+    let pushType: PushType?
+    let priority: Priority?
+
+    init(_ request: JournalRequest?) {
+        pushType = request?.pushType
+        priority = request?.priority
+        let code: UInt8 =
+            switch priority {
+            case nil: 0
+            case .low: 1
+            case .conserving: 2
+            case .immediate: 3
+            }
+        rawValue = request == nil ? .max : code << 4 | (pushType?.storedCode ?? 0)
+    }
+
+    /// Nil for an invalid byte.
+    init?(rawValue: UInt8) {
+        self.rawValue = rawValue
+        guard rawValue != .max else {
+            (pushType, priority) = (nil, nil)
+            return
+        }
+        guard rawValue < 0x40 else { return nil }
+        priority = JournalTraits.priorities[Int(rawValue >> 4)]
+        pushType = JournalTraits.pushTypes[Int(rawValue & 0xF)]
+        guard pushType != nil || rawValue & 0xF == 0 else { return nil }
+    }
+}
+
+/// Encodes one event into a buffer for the longest.
+struct JournalEventWriter {
+    private let room: UnsafeMutableRawBufferPointer
+    private var count = 0
+
+    init(_ room: UnsafeMutableRawBufferPointer) {
+        self.room = room
+    }
+
+    var written: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: room[..<count]) }
+
+    mutating func add(byte: UInt8) {
+        room[count] = byte
+        count += 1
+    }
+
+    mutating func add(number: UInt64) {
+        var rest = number
+        while rest > 0x7F {
+            add(byte: UInt8(truncatingIfNeeded: rest) | 0x80)
+            rest >>= 7
+        }
+        add(byte: UInt8(truncatingIfNeeded: rest))
+    }
+
+    mutating func add(difference: Int64) {
+        add(number: UInt64(bitPattern: (difference << 1) ^ (difference >> 63)))
+    }
+
+    mutating func add(word: UInt64) {
+        room.storeBytes(of: word.littleEndian, toByteOffset: count, as: UInt64.self)
+        count += 8
+    }
+
+    mutating func add(_ id: NotificationID) {
+        add(word: id.high)
+        add(word: id.low)
+    }
+
+    mutating func add(_ recipient: JournalEvent.Recipient) {
+        switch recipient {
+        case .device(let device): add(word: device.value)
+        case .subscribers: add(word: JournalRow.noDevice)
+        case .nobody: add(word: JournalRow.nobody)
+        }
+    }
+
+    /// Adds a refusal; nil for that of the refused request before.
+    mutating func add(_ refusal: JournalRefusal?) {
+        guard let refusal else { return add(byte: 0) }
+        add(byte: refusal.reason.storedCode)
+        add(byte: refusal.environment == .sandbox ? 1 : 0)
+        add(text: refusal.explanation)
+        add(text: refusal.topic ?? "")
+    }
+
+    private mutating func add(text: String) {
+        add(number: UInt64(text.utf8.count))
+        for byte in text.utf8 { add(byte: byte) }
+    }
+
+    mutating func add(_ detail: JournalEvent.Detail) {
+        switch detail {
+        case .replacement(let id): add(id)
+        case .subscriberCount(let count): add(NotificationID(high: 0, low: count))
+        case .refusal: break
+        }
+    }
+}
+
+/// Decodes events; every read returns nil at invalid or missing bytes.
+struct JournalEventReader {
+    private let bytes: UnsafeRawBufferPointer
+    private var offset = 0
+
+    init(_ bytes: UnsafeRawBufferPointer) {
+        self.bytes = bytes
+    }
+
+    var isAtEnd: Bool { offset == bytes.count }
+
+    mutating func byte() -> UInt8? {
+        guard offset < bytes.count else { return nil }
+        defer { offset += 1 }
+        return bytes[offset]
+    }
+
+    mutating func number() -> UInt64? {
+        var number: UInt64 = 0
+        for shift in stride(from: 0 as UInt64, through: 63, by: 7) {
+            guard let byte = byte() else { return nil }
+            let bits = UInt64(byte & 0x7F)
+            // The tenth byte can hold one bit.
+            guard (bits << shift) >> shift == bits else { return nil }
+            number |= bits << shift
+            if byte & 0x80 == 0 { return number }
+        }
+        return nil
+    }
+
+    mutating func difference() -> Int64? {
+        number().map { Int64(bitPattern: $0 >> 1) ^ -Int64(bitPattern: $0 & 1) }
+    }
+
+    mutating func slot() -> (recipient: JournalEvent.Recipient, app: AppNumber)? {
+        guard let device = word(), let app = number().flatMap(UInt32.init(exactly:)) else { return nil }
+        let recipient: JournalEvent.Recipient =
+            switch device {
+            case JournalRow.noDevice: .subscribers
+            case JournalRow.nobody: .nobody
+            default: .device(DeviceNumber(device))
+            }
+        return (recipient, AppNumber(app))
+    }
+
+    mutating func word() -> UInt64? {
+        guard offset + 8 <= bytes.count else { return nil }
+        defer { offset += 8 }
+        return UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
+    }
+
+    mutating func id() -> NotificationID? {
+        guard let high = word(), let low = word() else { return nil }
+        return NotificationID(high: high, low: low)
+    }
+
+    /// A refusal, perhaps that of the refused request before.
+    mutating func refusal(after last: JournalRefusal?) -> JournalRefusal? {
+        guard let code = byte() else { return nil }
+        guard code > 0 else { return last }
+        guard let reason = RefusalReason(storedCode: code), let environment = byte(), environment <= 1,
+            let explanation = text(upTo: JournalRefusal.longestExplanation),
+            let topic = text(upTo: JournalRefusal.longestTopic)
+        else { return nil }
+        return JournalRefusal(
+            reason: reason,
+            explanation: explanation,
+            topic: topic.isEmpty ? nil : topic,
+            environment: environment == 1 ? .sandbox : .production
+        )
+    }
+
+    private mutating func text(upTo longest: Int) -> String? {
+        guard let count = number(), count <= UInt64(longest), offset + Int(count) <= bytes.count else { return nil }
+        defer { offset += Int(count) }
+        return String(validating: bytes[offset..<offset + Int(count)], as: UTF8.self)
+    }
+}

@@ -1,0 +1,114 @@
+import HeraldMailbox
+import HeraldModel
+import HeraldTestSupport
+import HeraldTrust
+import NIOCore
+import Testing
+
+@testable import HeraldGateway
+
+@Suite
+struct `a connection whose requests are caught` {
+    let fixture: Fixture
+    let connected: Connected
+    let fields: [(String, String)]
+
+    init() async throws {
+        fixture = try await Fixture()
+        fields = try fixture.fields()
+        connected = try Connected(fixture)
+        try connected.open()
+    }
+
+    private var caught: [CaughtMessage] { fixture.catcher.messages().messages }
+
+    @Test func `keeps nothing while catching is off`() throws {
+        _ = try connected.ask(fields)
+        #expect(caught.isEmpty)
+    }
+
+    @Test func `keeps payload, fields, answer and sender, without authorization or token`() throws {
+        fixture.catcher.start(.all)
+        let body = Array(#"{"aps":{"alert":"hi"}}"#.utf8)
+        let answer = try #require(
+            try connected.ask(fields + [("herald-tag", "login"), ("apns-priority", "5")], body: body)
+        )
+        let message = try #require(caught.first)
+        #expect(answer.status == "200" && message.status == 200)
+        #expect(answer.fields["herald-explanation"] == nil)
+        #expect(message.explanation?.isEmpty == false)
+        #expect(message.payload == body && message.tag == "login")
+        #expect(message.id == answer.fields["apns-id"])
+        #expect(message.slot?.device == DeviceNumber(7))
+        #expect(message.topic?.name == "com.example.app")
+        #expect(message.sender == .key(fixture.key.id))
+        #expect(message.headers["apns-priority"] == "5" && message.headers["authorization"] == nil)
+        #expect(!message.headers.values.contains { $0.contains(fixture.token()) })
+    }
+
+    @Test func `keeps what is refused, with the reason and its words`() throws {
+        fixture.catcher.start(.all)
+        _ = try connected.ask(fields, body: Array("{".utf8))
+        fixture.post.decide(.refused(.unregistered, since: fixture.now))
+        _ = try connected.ask(fields)
+        #expect(caught.map(\.reason) == ["Unregistered", "BadPayload"])
+        #expect(caught.map(\.status) == [410, 400])
+        #expect(caught.allSatisfy { $0.explanation?.isEmpty == false })
+        #expect(caught.map { $0.slot != nil } == [true, false])
+    }
+
+    @Test func `does not name the sender of a request without a valid token`() throws {
+        _ = try connected.ask(fields)
+        fixture.catcher.start(.all)
+        _ = try connected.ask(fields.filter { $0.0 != "authorization" })
+        let message = try #require(caught.first)
+        #expect(message.reason == "MissingProviderToken" && message.sender == nil)
+    }
+
+    @Test func `keeps only the apps that are asked for`() throws {
+        fixture.catcher.start(.topics([topic("com.example.else")]))
+        _ = try connected.ask(fields)
+        #expect(caught.isEmpty)
+        fixture.catcher.start(.topics([topic("com.example.app")]))
+        _ = try connected.ask(fields)
+        #expect(caught.count == 1)
+    }
+
+    @Test func `reads the tag of the payload`() throws {
+        fixture.catcher.start(.all)
+        _ = try connected.ask(fields, body: Array(#"{"aps":{},"herald":{"tag":"inner"}}"#.utf8))
+        _ = try connected.ask(fields, body: Array(#"{"aps":{},"herald":{"tag":7}}"#.utf8))
+        #expect(caught.map(\.tag) == [nil, "inner"])
+    }
+
+    @Test func `keeps a request without an answer`() throws {
+        fixture.catcher.start(.all)
+        let drill = Drill(
+            kind: .silence(isAccepted: false),
+            target: .everybody,
+            share: 1,
+            duration: .seconds(60),
+            seed: 1
+        )
+        #expect(fixture.drills.start(drill) != nil)
+        _ = try connected.ask(fields)
+        let message = try #require(caught.first)
+        #expect(message.status == nil && message.explanation?.contains("drill") == true)
+    }
+
+    @Test func `keeps notifications of the binary interface, with their status`() async throws {
+        let certificate = try fixture.der(try await fixture.trust.provider("com.example.app").pem)
+        let bench = try BinaryBench(fixture, certificate: certificate)
+        let catcher = bench.connection.service.gateway.catcher
+        catcher.start(.all)
+        try bench.receive(
+            try fixture.notification(1, priority: .conserving, payload: #"{"aps":{},"herald":{"tag":"t"}}"#)
+        )
+        try bench.receive(try fixture.notification(2, payload: "{"))
+        let messages = catcher.messages().messages
+        #expect(messages.map(\.status) == [128, 0])
+        #expect(messages.map(\.tag) == [nil, "t"])
+        #expect(messages.last?.headers["apns-priority"] == "5" && messages.first?.reason == "BadPayload")
+        #expect(messages.allSatisfy { $0.interface == .binary && $0.topic?.name == "com.example.app" })
+    }
+}
