@@ -4,6 +4,7 @@ import HeraldConsole
 import HeraldMailbox
 import HeraldModel
 import HeraldStores
+import HeraldTestSupport
 import HeraldTrust
 import HeraldWeb
 import Logging
@@ -12,7 +13,7 @@ import Testing
 @testable import HeraldCommand
 
 /// A service of which only trust, clock and control socket are there.
-private struct StandInService: Administration {
+private struct StandInService: Administration, NoFleet {
     let trust: TrustService
     let time: WallTime
 
@@ -23,13 +24,7 @@ private struct StandInService: Administration {
     }
 
     func journal(_ question: JournalQuestion, limit: Int) async throws -> JournalAnswer { JournalAnswer([]) }
-    func channels(of bundle: Topic?, limit: Int) async throws -> [ChannelEntry] { [] }
-    func apps(of topic: Topic?, onlyUnused: Bool, limit: Int) async throws -> [AppEntry] { [] }
     func forgetApp(_ topic: Topic, in environment: PushEnvironment?) async throws -> [AppEntry] { [] }
-    func credentials() async throws -> [CredentialEntry] { [] }
-    func revokeCredential(_ id: String) async throws -> CredentialEntry { throw AdminError(.notFound, "not here") }
-    func devices() async throws -> [DeviceEntry] { [] }
-    func revokeDevice(_ id: String) async throws -> DeviceEntry { throw AdminError(.notFound, "not here") }
     func reloadTrust() async throws {
         if let failure = await trust.reload().failures.all.first { throw AdminError(.failed, failure.message) }
     }

@@ -154,6 +154,11 @@ struct ServiceRun {
             StoreFileWatch(store: assembly.store),
             PostOfficeService(postOffice: assembly.postOffice),
             ChannelUpkeepService(channels: assembly.channels),
+            SightingService(
+                sightings: assembly.courier.sightings,
+                store: assembly.trust.folder.store,
+                logger: assembly.logger
+            ),
             CourierService(courier: assembly.courier),
             GatewayService(gateway: assembly.gateway, binaryGateway: assembly.binaryGateway),
             watch,
