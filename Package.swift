@@ -131,7 +131,10 @@ let package = Package(
             "HeraldCluster",
             ["HeraldModel", "HeraldMailbox", "HeraldNATS", crypto, logging, coreMetrics, nioCore]
         ),
-        herald("HeraldWeb", [hummingbird, hummingbirdCore, httpTypes, lifecycle, logging, nioCore, nioHTTP1]),
+        herald(
+            "HeraldWeb",
+            ["HeraldModel", hummingbird, hummingbirdCore, httpTypes, lifecycle, logging, nioCore, nioHTTP1]
+        ),
         herald(
             "HeraldConsole",
             [

@@ -1,6 +1,7 @@
 import Foundation
 import HTTPTypes
 import HeraldListener
+import HeraldWeb
 import HeraldModel
 import HeraldTrust
 import Hummingbird

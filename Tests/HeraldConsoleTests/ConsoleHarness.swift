@@ -3,6 +3,7 @@ import Foundation
 import HeraldConsole
 import HeraldMailbox
 import HeraldModel
+import HeraldTestSupport
 import HeraldWeb
 import Logging
 import NIOCore
@@ -181,7 +182,17 @@ final class StandInAdministration: Administration {
 struct ConsoleHarness {
     let administration = StandInAdministration()
     let metrics = PrometheusRegistry()
-    let token = "secret-token"
+    let token: String
+    let clock = ManualClock(WallTime(seconds: 1_800_000_000))
+    let audit = AuditInMemory()
+    let access: ConsoleAccess
+    var mode = ConsoleMode.full
+
+    init(token: String = "secret-token") {
+        self.token = token
+        access = ConsoleAccess(adminToken: token, clock: clock)
+    }
+
     let socketPath = "/tmp/herald-\(UUID().uuidString.prefix(8)).sock"
 
     /// An answer: its status, and its body as text.
@@ -216,8 +227,11 @@ struct ConsoleHarness {
 
     func console(port: Int = 0) -> Console {
         Console(
-            configuration: ConsoleConfiguration(host: "127.0.0.1", port: port, socketPath: socketPath, token: token),
+            configuration: ConsoleConfiguration(host: "127.0.0.1", port: port, socketPath: socketPath),
             administration: administration,
+            access: access,
+            audit: audit,
+            clock: clock,
             metrics: metrics,
             control: [ControlRoute("echo") { $0 }],
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
