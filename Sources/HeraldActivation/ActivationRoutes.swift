@@ -1,9 +1,9 @@
 import Foundation
 import HTTPTypes
 import HeraldListener
-import HeraldWeb
 import HeraldModel
 import HeraldTrust
+import HeraldWeb
 import Hummingbird
 import Logging
 import NIOCore

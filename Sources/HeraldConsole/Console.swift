@@ -12,7 +12,7 @@ import Darwin
 /// Health, metrics and admin API, on two listeners with the same requests: a port, where the admin API requires a bearer
 /// token, and a Unix socket in the data folder, which the file system protects.
 ///
-///     GET /                                       page with links
+///     GET / and the paths of ConsolePages         the page for people
 ///     GET /health /health/live /health/ready      for anybody who reaches the port
 ///     GET /metrics                                the same; no label contains a device, a token or a topic
 ///     GET /openapi.yaml                           description of all requests
@@ -77,7 +77,10 @@ package struct Console: Sendable {
     }
 
     /// Adds the routes of both listeners.
-    private func addRoutes(to router: Router<ConsoleContext>, behind door: ConsoleGate.Door) -> RouterGroup<ConsoleContext> {
+    private func addRoutes(
+        to router: Router<ConsoleContext>,
+        behind door: ConsoleGate.Door
+    ) -> RouterGroup<ConsoleContext> {
         let routes = router.group("v1").add(middleware: ConsoleGate(door: door, audit: audit, clock: clock))
         AdminRoutes(administration: administration).add(to: routes)
         AccessRoutes(access: access, mode: configuration.mode).add(to: routes)
@@ -94,10 +97,7 @@ package struct Console: Sendable {
             }
         )
         if let check { router.add(middleware: check) }
-        router.get("") { _, _ in
-            guard configuration.mode != .apiOnly else { throw WebRefusal(404, "this console has no page (console-mode)") }
-            return WebReply.bytes(PackageResources.index_html, type: "text/html; charset=utf-8")
-        }
+        if configuration.mode != .apiOnly { ConsolePages().add(to: router) }
         let health = router.group("health")
         health.get { _, _ in try self.health() }
         health.get("ready") { _, _ in try self.health() }

@@ -45,6 +45,7 @@ package enum MetricName {
     package static let clusterRings = "herald_cluster_rings_total"
     package static let clusterPassed = "herald_cluster_passed_on_total"
     package static let clusterTakeovers = "herald_cluster_takeovers_total"
+    package static let journalRefusalsDropped = "herald_journal_refusals_dropped_total"
     package static let logLinesDropped = "herald_log_lines_dropped_total"
     package static let providerRequestDuration = "herald_provider_request_duration_seconds"
     package static let deliveryDuration = "herald_delivery_duration_seconds"

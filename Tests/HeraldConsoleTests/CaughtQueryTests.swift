@@ -1,4 +1,5 @@
 import HeraldConsole
+import HeraldModel
 import HeraldWeb
 import Testing
 

@@ -198,6 +198,7 @@ struct ConsoleHarness {
     /// An answer: its status, and its body as text.
     struct Answer {
         let status: UInt
+        var fields = HTTPHeaders()
         let body: String
 
         func decode<Value: Decodable>(_ type: Value.Type) throws -> Value {
@@ -250,7 +251,7 @@ struct ConsoleHarness {
         if let body { request.body = .bytes(ByteBuffer(string: body)) }
         let response = try await HTTPClient.shared.execute(request, timeout: .minutes(5))
         let bytes = try await response.body.collect(upTo: 1 << 20)
-        return Answer(status: response.status.code, body: String(buffer: bytes))
+        return Answer(status: response.status.code, fields: response.headers, body: String(buffer: bytes))
     }
 
     private func run<Result: Sendable>(

@@ -84,12 +84,6 @@ import Testing
         #expect(try answer.decode(ServiceStatus.self) == harness.administration.status)
     }
 
-    @Test func `the root is a page with links`() async throws {
-        let answer = try await harness.withPort { try await harness.ask("GET", $0 + "/") }
-        #expect(answer.status == 200)
-        #expect(answer.body.contains("/openapi.yaml"))
-    }
-
     @Test(arguments: [
         ("GET", "/v1/trust/reload"), ("POST", "/v1/status"), ("PUT", "/v1/drills"), ("GET", "/v1/drills/stop"),
     ])

@@ -67,7 +67,8 @@ package final class MemoryTrustStore: TrustStore {
             return TopicClaims(
                 version: contents.claimsVersion,
                 contents.claims.values,
-                certificateTopics: contents.certificates.filter { $0.revoked == nil }.flatMap(\.topics)
+                certificateTopics: contents.certificates.filter { $0.revoked == nil }.flatMap(\.topics),
+                credentials: Dictionary(contents.certificates.map { ($0.serial ?? "", $0.id) }) { $1 }
             )
         }
     }

@@ -170,6 +170,22 @@ def test_every_route_answers_as_described(fresh, description):
     assert check("put", "/v1/catch", body={"topics": "off"})["topics"] == "off"
     check("get", "/v1/caught", 409, actual="/v1/caught?wait=1")
     assert check("delete", "/v1/caught", actual="/v1/caught?q=tag:a") == {"deleted": 0}
+    order = {"to": {"token": "00" * 32, "topic": TOPIC}, "payload": {"aps": {"alert": "hi"}}}
+    assert check("post", "/v1/send", body=order)["reason"] == "BadDeviceToken"
+    assert len(check("post", "/v1/send", body={**order, "to": [order["to"]] * 2})["items"]) == 2
+    check("post", "/v1/send", 404, body={**order, "to": {"device": "nobody", "topic": TOPIC}})
+    check("post", "/v1/send", 400, body={**order, "headers": {"x-y": "z"}})
+    check("post", "/v1/send", 413, body={**order, "more": "x" * 70_000})
+    check("get", "/v1/credentials")
+    check("post", "/v1/tools/check", body={"payload": {"aps": {"allert": "x"}}})
+    check("post", "/v1/tools/preview", body={"payload": {"aps": {"alert": "x"}}, "languages": ["en", "de"]})
+    check("post", "/v1/tools/token", body={"text": "00" * 32})
+    check("post", "/v1/tools/jwt", body={"text": "a.b.c"})
+    check("post", "/v1/tools/certificate", body={"text": (service.data / "ca.pem").read_text()})
+    check("post", "/v1/tools/frame", body={"text": "09"})
+    for tool in ("check", "preview", "token", "jwt", "certificate", "frame"):
+        check("post", f"/v1/tools/{tool}", 400, body={"text": 7})
+        check("post", f"/v1/tools/{tool}", 413, body={"more": "x" * 70_000})
     described = set(operations(description))
     assert asked == described
     for method, path in described:

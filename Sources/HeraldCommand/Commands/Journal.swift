@@ -65,7 +65,9 @@ struct Journal: AsyncParsableCommand {
             if case .notification = question { throw CommandError(.refused, JournalText.nothing(about: question)) }
             return Terminal.complain("herald: \(JournalText.nothing(about: question))")
         }
-        if !data.json { JournalText.lines(answer.lines).forEach(Terminal.say) }
+        guard !data.json else { return }
+        JournalText.lines(answer.lines).forEach(Terminal.say)
+        if case .notification = question { JournalText.refusals(answer.lines).forEach(Terminal.say) }
     }
 
     private func question() throws -> JournalQuestion {
@@ -102,7 +104,7 @@ enum JournalText {
     static func nothing(about question: JournalQuestion) -> String {
         switch question {
         case .notification(let id):
-            "nothing in the journal about \(id): it was too long ago, or the service did not accept it (the journal has no refused ones)"
+            "nothing in the journal about \(id): it was too long ago, or it never came to the service"
         case .device(let id):
             "nothing in the journal about the device \(id); `herald device list` shows the identifiers of devices"
         case .topic(let topic):
@@ -115,17 +117,35 @@ enum JournalText {
         "node \(node) did not answer: its lines are missing (herald cluster nodes shows its state)"
     }
 
+    /// The words of refusals, below the table.
+    static func refusals(_ entries: [JournalEntry]) -> [String] {
+        entries.compactMap { entry in
+            guard let status = entry.status, let reason = entry.reason, let words = entry.explanation else {
+                return nil
+            }
+            return "\(status) \(reason): \(words)"
+        }
+    }
+
     /// The table; with the names of nodes in a cluster.
     static func lines(_ entries: [JournalEntry]) -> [String] {
         let hasNodes = entries.contains { $0.node != nil }
-        var table = TextTable(["time"] + (hasNodes ? ["node"] : []) + ["what", "apns-id", "device", "topic"])
+        let hasProviders = entries.contains { $0.provider != nil }
+        var table = TextTable(
+            ["time"] + (hasNodes ? ["node"] : []) + ["what", "apns-id", "device", "topic"]
+                + (hasProviders ? ["provider"] : [])
+        )
         for entry in entries {
             var what = entry.state
             if let reason = entry.reason { what += " (\(reason))" }
             if let devices = entry.devices { what += devices == 1 ? " (1 device)" : " (\(devices) devices)" }
             if let replacement = entry.replacement { what += " by \(replacement)" }
-            let topic = entry.environment == .sandbox ? "\(entry.topic) (sandbox)" : entry.topic
-            table.add([entry.time] + (hasNodes ? [entry.node ?? ""] : []) + [what, entry.id, entry.device, topic])
+            let isSandbox = entry.environment == .sandbox && !entry.topic.isEmpty
+            let topic = isSandbox ? "\(entry.topic) (sandbox)" : entry.topic
+            table.add(
+                [entry.time] + (hasNodes ? [entry.node ?? ""] : []) + [what, entry.id, entry.device, topic]
+                    + (hasProviders ? [entry.provider ?? ""] : [])
+            )
         }
         return table.lines
     }
@@ -158,7 +178,8 @@ extension JournalReader {
         )
         do {
             try await registry.load()
-            let entries = try await JournalReader(store: store, registry: registry).entries(question, limit: limit)
+            let entries = try await JournalReader(store: store, registry: registry, senders: store.senders)
+                .entries(question, limit: limit)
             await store.close()
             return entries
         } catch {

@@ -4,7 +4,6 @@ import HeraldMailbox
 import HeraldModel
 import HeraldPhone
 import HeraldTrust
-import HeraldWeb
 
 /// The messages that a running service caught, for the console.
 struct ServiceInbox: CaughtInbox {
@@ -67,7 +66,7 @@ struct ServiceInbox: CaughtInbox {
             throw AdminError(.conflict, "nothing is caught: start the service with --catch all, or PUT /v1/catch")
         }
         guard let arrivals = catcher.arrivals() else {
-            throw WebRefusal(429, "\(catcher.limits.waiting) requests wait for messages already: try again later")
+            throw AdminError(.tooMany, "\(catcher.limits.waiting) requests wait for messages already: try again later")
         }
         let first = await withTaskGroup(of: [CaughtEntry].self) { group in
             group.addTask {
@@ -164,8 +163,18 @@ private struct SenderNames {
     /// A certificate of an authority of the operator's own is in no list; then it is the serial number.
     func name(of sender: CaughtMessage.Sender) -> String {
         switch sender {
-        case .key(let id): id
+        case .key(let id): ConsoleCredential.name(of: id)
         case .certificate(let serial): certificates[serial] ?? serial
         }
+    }
+}
+
+/// The name of the key with which the console sends.
+enum ConsoleCredential {
+    static let id = "console"
+
+    /// The name of a key for people: its identifier, unless it is the console's own.
+    static func name(of keyID: String) -> String {
+        keyID == ProviderKey.consoleID ? id : keyID
     }
 }

@@ -142,10 +142,16 @@ struct ServiceAdministration: Administration {
     }
 
     func credentials() async throws -> [CredentialEntry] {
-        try await asked { try await assembly.trust.folder.providers.all().map { CredentialEntry($0) } }
+        let own = assembly.trust.consoleKey.map { CredentialEntry(console: $0) }
+        return try await asked {
+            try await assembly.trust.folder.providers.all().map { CredentialEntry($0) } + [own].compactMap(\.self)
+        }
     }
 
     func revokeCredential(_ id: String) async throws -> CredentialEntry {
+        guard id != ConsoleCredential.id else {
+            throw AdminError(.conflict, "the console's own key is in no file, and ends with the service")
+        }
         try await revoke(id) {
             CredentialEntry(try await assembly.trust.folder.providers.revoke(id, now: assembly.clock.now()))
         }
@@ -296,6 +302,21 @@ extension AppEntry.Owner {
 }
 
 extension CredentialEntry {
+    /// The key with which the console sends: valid until the process ends.
+    init(console key: ProviderKey) {
+        self.init(
+            id: ConsoleCredential.id,
+            kind: .key,
+            serial: nil,
+            team: nil,
+            topics: [],
+            environments: PushEnvironment.allCases,
+            created: key.created.rfc3339,
+            expires: nil,
+            revoked: nil
+        )
+    }
+
     init(_ credential: Credential) {
         self.init(
             id: credential.id,

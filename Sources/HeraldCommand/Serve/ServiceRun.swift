@@ -98,7 +98,11 @@ struct ServiceRun {
                     started: started
                 ).route,
             ],
-            testing: ConsoleTesting(inbox: ServiceInbox(assembly)),
+            testing: ConsoleTesting(
+                inbox: ServiceInbox(assembly),
+                sender: ServiceSender(assembly, port: api),
+                tools: ServiceTools(assembly)
+            ),
             logger: assembly.logger
         )
         assembly.catcher.start(configuration.catches)

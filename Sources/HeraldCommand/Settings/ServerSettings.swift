@@ -213,6 +213,9 @@ enum ServerSettings {
             .choice("unique-id", \.uniqueID, valueName: "when", isLive: true) {
                 "When a success has the header apns-unique-id; APNs: sandbox."
             },
+            .choice("explain", \.explain, valueName: "when", isLive: true) {
+                "Which answers say in words what happened and why: to requests with herald-explain: 1, or all."
+            },
             .flag("accept-non-json", \.gateway.rules.takesUnreadablePayloads, isLive: true) {
                 "Accept a payload that is not a JSON object, as APNs does. No app can read it."
             },

@@ -161,7 +161,9 @@ package final class ConsoleAccess: Sendable {
             created: now.milliseconds / 1000,
             expires: now.milliseconds / 1000 + Int64(days) * 86_400
         )
-        try await book.change { try $0.add(token, at: now) } then: { tokens in
+        try await book.change {
+            try $0.add(token, at: now)
+        } then: { tokens in
             state.withLock { $0.tokens = tokens }
         }
         return (token, secret)
@@ -169,7 +171,9 @@ package final class ConsoleAccess: Sendable {
 
     /// Revokes a named token, and ends the sessions that were opened with it.
     func revokeToken(_ id: String) async throws -> ConsoleToken {
-        try await book.change { try $0.remove(id) } then: { tokens in
+        try await book.change {
+            try $0.remove(id)
+        } then: { tokens in
             state.withLock { state in
                 state.tokens = tokens
                 state.sessions.close { $0.member.token == id }

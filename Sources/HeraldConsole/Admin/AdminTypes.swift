@@ -83,6 +83,18 @@ package struct JournalEntry: Codable, Hashable, Sendable {
     package let replacement: String?
     /// Number of devices that a broadcast was sent to.
     package let devices: Int?
+    /// Credential of the provider, as the list of credentials names it; on lines `received` and `refused`, if it is known.
+    package let provider: String?
+    /// Push type of the request; on the same lines.
+    package let type: String?
+    /// Priority of the request: 10, 5 or 1; on the same lines.
+    package let priority: Int?
+    /// Bytes of the request's payload; on the same lines.
+    package let size: Int?
+    /// HTTP status of a refused request; its ``reason`` is that of the answer.
+    package let status: Int?
+    /// Fault of a refused request and its remedy, as `herald-explain` shows it.
+    package let explanation: String?
     /// Node of a cluster that wrote the line; nil for a service that stands alone.
     package let node: String?
 
@@ -97,21 +109,41 @@ package struct JournalEntry: Codable, Hashable, Sendable {
         case reason
         case replacement
         case devices
+        case provider
+        case type
+        case priority
+        case size
+        case status
+        case explanation
         case node
     }
 
-    /// Makes an entry of an event; the caller looks up device and app.
-    package init(_ event: JournalEvent, device: DeviceID?, app: App?, node: String? = nil) {
+    /// Makes an entry of an event; the caller looks up device, app and provider.
+    package init(
+        _ event: JournalEvent,
+        device: DeviceID?,
+        app: App?,
+        provider: String? = nil,
+        node: String? = nil
+    ) {
+        let refusal = event.refusal
         time = event.time.rfc3339
         id = event.id.description
         uniqueID = event.uniqueID.description
         self.device = device?.name ?? event.device.map { "#\($0.value)" } ?? ""
-        topic = app?.topic.name ?? "#\(event.app.value)"
-        environment = app?.environment ?? .production
+        let unknownTopic = event.app == JournalRefusal.noApp ? refusal?.topic ?? "" : "#\(event.app.value)"
+        topic = app?.topic.name ?? unknownTopic
+        environment = app?.environment ?? refusal?.environment ?? .production
         // The words are a state, with a reason in parentheses if it has one.
         let parts = event.state.words.split(separator: " (", maxSplits: 1)
         state = parts.first.map(String.init) ?? event.state.words
-        reason = parts.count == 2 ? String(parts[1].dropLast()) : nil
+        reason = refusal?.reason.reason ?? (parts.count == 2 ? String(parts[1].dropLast()) : nil)
+        self.provider = provider
+        type = event.request?.pushType?.rawValue
+        priority = event.request?.priority.map { Int($0.rawValue) }
+        size = event.request.map { Int($0.payloadBytes) }
+        status = refusal?.reason.httpStatus
+        explanation = refusal?.explanation
         devices = event.subscriberCount.map { Int(clamping: $0) }
         replacement = event.replacement?.description
         self.node = node

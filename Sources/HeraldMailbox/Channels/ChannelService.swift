@@ -162,7 +162,7 @@ package final class ChannelService: Sendable {
         )
         let bytes = broadcast.payload.count
         memory.add(payloadBytes: bytes)
-        store.record(JournalEvent(.received, broadcast, at: broadcast.received), settling: nil)
+        store.record(JournalEvent(.received, broadcast, at: broadcast.received, request: post.request), settling: nil)
         store.publish(broadcast, at: clock.now()) { [self] result in
             memory.remove(payloadBytes: bytes)
             switch result {
@@ -190,7 +190,7 @@ package final class ChannelService: Sendable {
             priority: post.priority,
             payload: []
         )
-        store.record(JournalEvent(.received, broadcast, at: post.received), settling: nil)
+        store.record(JournalEvent(.received, broadcast, at: post.received, request: post.request), settling: nil)
         store.record(JournalEvent(journalState, broadcast, at: clock.now()), settling: completion)
         return .pending
     }

@@ -66,7 +66,15 @@ extension TrustDatabase: TrustStore {
             let topics = try CheckedRow.all(database, sql: TrustTables.certificateTopics, []) {
                 try TrustTables.topics($0, 0)
             }
-            return TopicClaims(version: current, claims, certificateTopics: topics.flatMap(\.self))
+            let names = try CheckedRow.all(database, sql: TrustTables.certificateNames, []) { row in
+                (try row.text(0), try row.text(1))
+            }
+            return TopicClaims(
+                version: current,
+                claims,
+                certificateTopics: topics.flatMap(\.self),
+                credentials: Dictionary(names) { _, later in later }
+            )
         }
     }
 

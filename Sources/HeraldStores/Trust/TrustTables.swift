@@ -99,6 +99,9 @@ enum TrustTables {
     /// The topics of each certificate that is not revoked, with blanks between.
     static let certificateTopics = "SELECT topics FROM certificate WHERE revoked IS NULL"
 
+    /// Serial number and identifier of each certificate, revoked or not.
+    static let certificateNames = "SELECT serial, id FROM certificate"
+
     // MARK: - Topic claims
 
     static let claims = "SELECT topic, team, origin, since FROM topic_claim"
