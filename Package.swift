@@ -133,12 +133,8 @@ let package = Package(
         ),
         herald(
             "HeraldWeb",
-<<<<<<< HEAD
-            ["HeraldModel", hummingbird, hummingbirdCore, httpTypes, lifecycle, logging, nioCore, nioHTTP1]
-=======
-            [hummingbird, hummingbirdCore, httpTypes, lifecycle, logging, nioCore, nioHTTP1],
+            ["HeraldModel", hummingbird, hummingbirdCore, httpTypes, lifecycle, logging, nioCore, nioHTTP1],
             hasResources: true
->>>>>>> int
         ),
         herald(
             "HeraldConsole",
