@@ -59,14 +59,14 @@ package struct Console: Sendable {
     package func port(_ isOpen: @escaping @Sendable (Int) -> Void) -> WebListener {
         let words = "the console answers to localhost, to a loopback address, to --console-host and to each --hostname"
         let router = router(HostCheck(host: configuration.host, names: configuration.hostnames, answersTo: words))
-        _ = addRoutes(to: router, behind: .port(access, configuration.mode))
+        _ = addRoutes(to: router, by: .port(access, configuration.mode))
         return listener(router, at: .port(host: configuration.host, port: configuration.port), isOpen)
     }
 
     /// The listener for Herald's own commands; calls `isOpen` once it listens.
     package func socket(_ isOpen: @escaping @Sendable () -> Void) -> WebListener {
         let router = router()
-        let routes = addRoutes(to: router, behind: .socket)
+        let routes = addRoutes(to: router, by: .socket)
         AdminRoutes(administration: administration).add(control, to: routes)
         let path = configuration.socketPath
         return listener(router, at: .socket(path: path)) { _ in
@@ -79,9 +79,9 @@ package struct Console: Sendable {
     /// Adds the routes of both listeners.
     private func addRoutes(
         to router: Router<ConsoleContext>,
-        behind door: ConsoleGate.Door
+        by way: ConsoleGate.Way
     ) -> RouterGroup<ConsoleContext> {
-        let routes = router.group("v1").add(middleware: ConsoleGate(door: door, audit: audit, clock: clock))
+        let routes = router.group("v1").add(middleware: ConsoleGate(way: way, audit: audit, clock: clock))
         AdminRoutes(administration: administration).add(to: routes)
         AccessRoutes(access: access, mode: configuration.mode).add(to: routes)
         AuditRoutes(audit: audit).add(to: routes)

@@ -227,8 +227,10 @@ struct ConsoleHarness {
     }
 
     func console(port: Int = 0) -> Console {
-        Console(
-            configuration: ConsoleConfiguration(host: "127.0.0.1", port: port, socketPath: socketPath),
+        var configuration = ConsoleConfiguration(host: "127.0.0.1", port: port, socketPath: socketPath)
+        configuration.mode = mode
+        return Console(
+            configuration: configuration,
             administration: administration,
             access: access,
             audit: audit,

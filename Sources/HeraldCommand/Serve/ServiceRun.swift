@@ -242,7 +242,7 @@ struct ReadinessService: Service {
     let device: Int
     /// The activation listener's port, once it is open; nil if it never opens.
     let activation: @Sendable () async -> Int?
-    /// The console's port, once its listeners are open: nil in a service without one. The outer nil: they never open.
+    /// The console's port, once its listeners are open; nil in it for a console without a port, nil if they never open.
     let console: @Sendable () async -> Int??
     /// Called after `ready` was printed.
     let ready: @Sendable () -> Void

@@ -14,9 +14,7 @@ struct AccessRoutes: Sendable {
         routes.post("session") { request, context in try await open(request, context) }
         routes.get("session") { _, context in
             guard let caller = context.caller else { throw ConsoleGate.isUnknown }
-            return try WebReply.json(
-                SessionAnswer(name: caller.name, role: caller.role, proof: caller.proof, mode: mode)
-            )
+            return try WebReply.json(SessionAnswer(caller.member, proof: caller.proof, mode: mode))
         }
         routes.delete("session") { request, _ in
             if let session = access.session(of: request) { _ = access.closeSession(session.id) }
@@ -75,12 +73,7 @@ struct AccessRoutes: Sendable {
         }
         let (session, secret) = try access.open(proof, from: context.address)
         context.note.target = "\(session.member.role.rawValue) \(session.member.name)"
-        let answer = SessionAnswer(
-            name: session.member.name,
-            role: session.member.role,
-            proof: .session,
-            mode: mode
-        )
+        let answer = SessionAnswer(session.member, proof: .session, mode: mode)
         return Self.setCookie(secret, try WebReply.json(answer, status: .created), request)
     }
 

@@ -1,4 +1,4 @@
-import HeraldModel
+package import HeraldModel
 
 /// A list of one answer; `next` goes on with the rest.
 package struct AccessList<Item: Codable & Sendable>: Codable, Sendable {
@@ -50,6 +50,15 @@ package struct SessionAnswer: Codable, Sendable {
     package let role: ConsoleRole
     package let proof: ConsoleCaller.Proof
     package let mode: ConsoleMode
+    package let environments: [PushEnvironment]
+
+    init(_ member: ConsoleMember, proof: ConsoleCaller.Proof, mode: ConsoleMode) {
+        name = member.name
+        role = member.role
+        self.proof = proof
+        self.mode = mode
+        environments = PushEnvironment.allCases
+    }
 }
 
 /// A session in `GET /v1/sessions`.

@@ -5,13 +5,13 @@ import Hummingbird
 
 /// Lets callers in to the requests of their role, and writes changes to the audit.
 struct ConsoleGate: RouterMiddleware {
-    /// The listener of a gate.
-    enum Door: Sendable {
+    /// How a request came.
+    enum Way: Sendable {
         case port(ConsoleAccess, ConsoleMode)
         case socket
     }
 
-    let door: Door
+    let way: Way
     let audit: any ConsoleAudit
     let clock: any WallClock
 
@@ -39,7 +39,7 @@ struct ConsoleGate: RouterMiddleware {
 
     /// Sets the caller, or refuses the request.
     private func admit(_ request: Request, to rule: RoleTable.Rule, _ context: inout ConsoleContext) async throws {
-        switch door {
+        switch way {
         case .socket:
             context.caller = await .socket(context)
         case .port(let access, let mode):

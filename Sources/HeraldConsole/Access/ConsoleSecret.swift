@@ -3,8 +3,7 @@ import Foundation
 
 /// A random secret that a caller shows as proof.
 enum ConsoleSecret {
-    /// A new secret in base64 for addresses, with the system's random numbers.
-    /// - Parameter bytes: Its entropy.
+    /// A new secret in base64 for addresses, from `bytes` random bytes of the system.
     static func make(bytes: Int) -> String {
         var generator = SystemRandomNumberGenerator()
         let random = (0..<bytes).map { _ in UInt8.random(in: 0...255, using: &generator) }

@@ -21,8 +21,7 @@ struct SessionTable: Sendable {
 
     private var sessions: [SecretDigest: Session] = [:]
 
-    /// Opens a session.
-    /// - Parameter digest: Digest of its cookie.
+    /// Opens a session, whose cookie has the digest.
     mutating func open(
         _ digest: SecretDigest,
         id: String,
