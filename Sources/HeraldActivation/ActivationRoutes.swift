@@ -3,6 +3,7 @@ import HTTPTypes
 import HeraldListener
 import HeraldModel
 import HeraldTrust
+import HeraldWeb
 import Hummingbird
 import Logging
 import NIOCore

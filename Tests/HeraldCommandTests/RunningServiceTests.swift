@@ -63,12 +63,14 @@ private struct StandInService: Administration, NoFleet {
         let configuration = ConsoleConfiguration(
             host: "127.0.0.1",
             port: 0,
-            socketPath: folder.controlSocketPath,
-            token: "unused"
+            socketPath: folder.controlSocketPath
         )
         let console = Console(
             configuration: configuration,
             administration: StandInService(trust: trust, time: time),
+            access: ConsoleAccess(adminToken: "unused", clock: ServiceClock()),
+            audit: AuditFile(folder: folder.auditPath, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }),
+            clock: ServiceClock(),
             metrics: PrometheusRegistry(),
             control: control,
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }

@@ -3,6 +3,7 @@ import Foundation
 import HeraldConsole
 import HeraldMailbox
 import HeraldModel
+import HeraldTestSupport
 import HeraldWeb
 import Logging
 import NIOCore
@@ -161,12 +162,19 @@ struct ConsoleHarness {
     let administration = StandInAdministration()
     let metrics = PrometheusRegistry()
     let live: LiveConsole
-    let token = "secret-token"
-    let socketPath = "/tmp/herald-\(UUID().uuidString.prefix(8)).sock"
+    let token: String
+    let clock = ManualClock(WallTime(seconds: 1_800_000_000))
+    let audit = AuditInMemory()
+    let access: ConsoleAccess
+    var mode = ConsoleMode.full
 
-    init() {
+    init(token: String = "secret-token") {
+        self.token = token
         live = LiveConsole(series: SeriesRecorder(metrics: metrics))
+        access = ConsoleAccess(adminToken: token, clock: clock)
     }
+
+    let socketPath = "/tmp/herald-\(UUID().uuidString.prefix(8)).sock"
 
     /// An answer: its status, and its body as text.
     struct Answer {
@@ -200,10 +208,15 @@ struct ConsoleHarness {
     }
 
     func console(port: Int = 0) -> Console {
-        Console(
-            configuration: ConsoleConfiguration(host: "127.0.0.1", port: port, socketPath: socketPath, token: token),
+        var configuration = ConsoleConfiguration(host: "127.0.0.1", port: port, socketPath: socketPath)
+        configuration.mode = mode
+        return Console(
+            configuration: configuration,
             administration: administration,
             live: live,
+            access: access,
+            audit: audit,
+            clock: clock,
             metrics: metrics,
             control: [ControlRoute("echo") { $0 }],
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }

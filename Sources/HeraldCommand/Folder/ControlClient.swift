@@ -89,6 +89,12 @@ struct ControlClient: Sendable {
         _ = try await exchange(.POST, path, body: nil)
     }
 
+    /// Sends a DELETE request.
+    /// - Throws: As ``post(_:body:as:)``.
+    func delete(_ path: String) async throws {
+        _ = try await exchange(.DELETE, path, body: nil)
+    }
+
     private func exchange(
         _ method: HTTPMethod,
         _ path: String,
