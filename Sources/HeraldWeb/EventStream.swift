@@ -26,6 +26,15 @@ package struct ServerEvent: Sendable {
     }
 }
 
+/// The comment that keeps a silent stream open.
+private final class Comment: Sendable {
+    let isDue: Atomic<Bool>
+
+    init(isDue: Bool) {
+        self.isDue = Atomic(isDue)
+    }
+}
+
 /// An answer that goes on with server-sent events until the client leaves or the service stops.
 ///
 /// The source keeps what is new and signals it; a slow client takes it when it comes to it.
@@ -80,7 +89,7 @@ package struct EventStream: Sendable {
                     of: Void.self,
                     bufferingPolicy: .bufferingNewest(1)
                 )
-                let isCommentDue = Atomic(greets)
+                let comment = Comment(isDue: greets)
                 try await withGracefulShutdownHandler {
                     try await withThrowingTaskGroup(of: Void.self) { group in
                         group.addTask {
@@ -90,7 +99,7 @@ package struct EventStream: Sendable {
                         group.addTask {
                             while true {
                                 try await clock.sleep(for: keepAlive)
-                                isCommentDue.store(true, ordering: .relaxed)
+                                comment.isDue.store(true, ordering: .relaxed)
                                 continuation.yield()
                             }
                         }
@@ -99,7 +108,7 @@ package struct EventStream: Sendable {
                         for await _ in signals {
                             let bytes = EventStream.bytes(
                                 try take(),
-                                isCommentDue: isCommentDue.exchange(false, ordering: .relaxed)
+                                isCommentDue: comment.isDue.exchange(false, ordering: .relaxed)
                             )
                             if bytes.readableBytes > 0 { try await writer.write(bytes) }
                         }
