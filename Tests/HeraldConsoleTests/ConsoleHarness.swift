@@ -221,6 +221,7 @@ struct ConsoleHarness {
             administration: administration,
             metrics: metrics,
             control: [ControlRoute("echo") { $0 }],
+            journal: StandInJournal(),
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         )
     }
