@@ -30,7 +30,7 @@ package struct Console: Sendable {
     private let clock: any WallClock
     private let control: [ControlRoute]
     private let testing: ConsoleTesting?
-    private let journal: (any JournalDesk)?
+    private let journal: (any JournalSearching)?
     private let logger: Logger
 
     package init(
@@ -43,8 +43,8 @@ package struct Console: Sendable {
         metrics: PrometheusRegistry,
         readGauges: @escaping @Sendable () -> Void = {},
         control: [ControlRoute] = [],
+        journal: (any JournalSearching)? = nil,
         testing: ConsoleTesting? = nil,
-        journal: (any JournalDesk)? = nil,
         logger: Logger
     ) {
         self.configuration = configuration

@@ -219,6 +219,7 @@ struct ConsoleHarness {
             clock: clock,
             metrics: metrics,
             control: [ControlRoute("echo") { $0 }],
+            journal: StandInJournal(),
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         )
     }

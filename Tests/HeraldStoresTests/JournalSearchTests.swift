@@ -37,7 +37,11 @@ struct JournalSearchTests {
                 device: number % 5 == 0 ? nil : slot.device,
                 app: nil,
                 at: time,
-                request: JournalRequest(sender: SenderNumber(UInt16(number % 9)), pushType: .alert, priority: .immediate)
+                request: JournalRequest(
+                    sender: SenderNumber(UInt16(number % 9)),
+                    pushType: .alert,
+                    priority: .immediate
+                )
             )
         }
     }

@@ -23,7 +23,8 @@ actor SearchTurns {
             return
         }
         guard queue.count < SearchTurns.waiting else {
-            throw WebRefusal(503, "\(SearchTurns.running + SearchTurns.waiting) searches run or wait already: try again")
+            let most = SearchTurns.running + SearchTurns.waiting
+            throw WebRefusal(503, "\(most) searches run or wait already: try again")
         }
         // The one that ends passes its turn on.
         await withCheckedContinuation { queue.append($0) }

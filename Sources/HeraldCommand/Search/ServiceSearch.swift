@@ -6,7 +6,7 @@ import HeraldModel
 import HeraldWeb
 
 /// Searches and lives of the journal of a service, in a cluster of all nodes.
-struct ServiceSearch: JournalDesk {
+struct ServiceSearch: JournalSearching {
     /// Interval at which a wait asks the other nodes again.
     private static let clusterInterval = Duration.seconds(1)
     /// The most lines of one life.
@@ -75,7 +75,8 @@ struct ServiceSearch: JournalDesk {
 
     /// Answers another node.
     func page(_ inquiry: SearchInquiry) async throws -> NodeSearchPage {
-        guard let place = inquiry.places[searcher.node ?? ""], JournalSearchRequest.limits.contains(inquiry.limit) else {
+        guard let place = inquiry.places[searcher.node ?? ""], JournalSearchRequest.limits.contains(inquiry.limit)
+        else {
             throw JournalSearcher.wrongCursor
         }
         let text = try JournalSearchText(inquiry.q, now: WallTime(milliseconds: inquiry.now))
@@ -92,7 +93,8 @@ struct ServiceSearch: JournalDesk {
         if wait > .zero {
             subscription = journal.store.feed.subscribe()
             guard subscription != nil else {
-                throw WebRefusal(503, "\(JournalFeed.subscriberLimit) people follow the journal already: try again later")
+                let most = JournalFeed.subscriberLimit
+                throw WebRefusal(503, "\(most) requests follow the journal already: try again later")
             }
         }
         while true {

@@ -74,8 +74,11 @@ struct ServiceRun {
             clockWatch: clockWatch,
             started: started
         )
+        let search = ServiceSearch(assembly)
         assembly.cluster?.questions.answer { [journal = assembly.journal] question, limit in
             try await journal.ownLines(question, limit: limit)
+        } search: {
+            try await search.page($0)
         } report: {
             administration.nodeReport
         }
@@ -100,6 +103,7 @@ struct ServiceRun {
                     started: started
                 ).route,
             ],
+            journal: search,
             testing: ConsoleTesting(
                 inbox: ServiceInbox(assembly),
                 sender: ServiceSender(assembly, port: api),

@@ -3,7 +3,7 @@ import HeraldWeb
 import Hummingbird
 
 /// Searches of the journal, and lives of notifications.
-package protocol JournalDesk: Sendable {
+package protocol JournalSearching: Sendable {
     /// - Throws: ``AdminError`` for a search that makes no sense, ``HeraldWeb/WebRefusal`` 503 if too many wait.
     func search(_ request: JournalSearchRequest) async throws -> JournalSearchAnswer
 
@@ -21,7 +21,7 @@ struct JournalRoutes: Sendable {
     /// The longest wait for a notification, in seconds.
     static let longestWait = 60.0
 
-    let desk: any JournalDesk
+    let journal: any JournalSearching
 
     func add(to group: RouterGroup<ConsoleContext>) {
         var routes = WebRoutes(group)
@@ -35,7 +35,7 @@ struct JournalRoutes: Sendable {
                 let most = JournalSearchRequest.limits.upperBound
                 throw AdminError(.badRequest, "limit must be a number from 1 to \(most)")
             }
-            return try WebReply.json(await desk.search(search))
+            return try WebReply.json(await journal.search(search))
         }
         routes.get("journal/:id") { request, context in
             let text = try context.parameters.require("id")
@@ -43,7 +43,7 @@ struct JournalRoutes: Sendable {
                 throw AdminError(.badRequest, "the path must have an apns-id or apns-unique-id, a UUID")
             }
             let goal = try goal(request)
-            guard let life = try await desk.life(of: id, until: goal, wait: try wait(request)) else {
+            guard let life = try await journal.life(of: id, until: goal, wait: try wait(request)) else {
                 throw AdminError(.notFound, "nothing in the journal about \(id): it was too long ago, or never came")
             }
             return try WebReply.json(life)
@@ -62,7 +62,8 @@ struct JournalRoutes: Sendable {
     private func wait(_ request: Request) throws -> Duration {
         guard let text = request.uri.queryParameters["wait"] else { return .zero }
         guard let seconds = Double(text), (0...JournalRoutes.longestWait).contains(seconds) else {
-            throw AdminError(.badRequest, "wait must be a number of seconds from 0 to \(Int(JournalRoutes.longestWait))")
+            let most = Int(JournalRoutes.longestWait)
+            throw AdminError(.badRequest, "wait must be a number of seconds from 0 to \(most)")
         }
         return .milliseconds(Int64(seconds * 1000))
     }

@@ -62,7 +62,7 @@ package struct JournalSearchText: Hashable, Sendable {
             let id = try Self.wanted(NotificationID(value), value, "an apns-id or apns-unique-id, which is a UUID")
             ids.add([id], isUnwanted: isNegated)
         case .environment: try setEnvironment(value, isNegated)
-        case .after, .before: try setTime(key, value, isNegated, now)
+        case .after, .before: try setTime(key, value, isNegated, now: now)
         }
     }
 
@@ -106,7 +106,7 @@ package struct JournalSearchText: Hashable, Sendable {
         _ key: Key,
         _ value: String,
         _ isNegated: Bool,
-        _ now: WallTime
+        now: WallTime
     ) throws(AdminError) {
         guard !isNegated else {
             throw AdminError(.badRequest, "\(key.rawValue): cannot be negated: use after: or before: instead")

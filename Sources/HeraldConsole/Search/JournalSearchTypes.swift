@@ -122,16 +122,19 @@ package struct JournalLife: Codable, Hashable, Sendable {
     package init(_ id: NotificationID, _ answer: JournalAnswer) {
         self.id = id.description
         lines = answer.lines
-        final = answer.lines.last?.journalState?.isFinal ?? false
+        final = JournalLife.has(.final, answer.lines)
         state = answer.lines.last?.state ?? ""
         words = answer.lines.map { Words($0) }
         missingNodes = answer.missingNodes
     }
 
     /// Whether a goal is reached.
-    package func has(_ goal: Goal) -> Bool {
+    package func has(_ goal: Goal) -> Bool { JournalLife.has(goal, lines) }
+
+    /// Whether the lines of a notification, oldest first, have reached a goal.
+    package static func has(_ goal: Goal, _ lines: [JournalEntry]) -> Bool {
         switch goal {
-        case .final: final
+        case .final: lines.last?.journalState?.isFinal ?? false
         case .delivered: lines.contains { $0.journalState?.isDelivery ?? false }
         }
     }

@@ -76,7 +76,10 @@ package enum StateGuide {
                 "Nothing is wrong. The user can turn them on in the device's settings."
             )
         case .discardedUndeliverable:
-            ("It was thrown away: its payload is not a JSON object.", "Mend the payload: `herald check` tells what is wrong.")
+            (
+                "It was thrown away: its payload is not a JSON object.",
+                "Mend the payload: `herald check` tells what is wrong."
+            )
         case .discardedTooLarge, .discardedTooLargeFromStorage:
             (
                 "It was thrown away: it is larger than the device accepts.",
@@ -107,10 +110,7 @@ package enum StateGuide {
         }
     }
 
-    /// The guide to a refused request.
-    /// - Parameters:
-    ///   - reason: The answer's reason.
-    ///   - explanation: The words about this request; nil for those about every one.
+    /// The guide to a refused request, with the words about this one, or those about every one of the reason.
     package static func entry(_ reason: RefusalReason, explanation: String? = nil) -> Entry {
         let cause = sentence(explanation.flatMap { $0.isEmpty ? nil : $0 } ?? reason.explanation)
         let advice =
