@@ -1,11 +1,11 @@
 package import HeraldModel
 
 extension PostOffice: ConnectionHolder {
-    package func storedElsewhere(_ stored: StoredNotification) -> Bool {
+    package func storedElsewhere(_ stored: StoredNotification, isNews: () -> Bool) -> Bool {
         let (now, certainTime) = (clock.now(), clock.certainTime())
         return at(stored.notification.slot.device) { shard in
             shard.holdRules.certainTime = certainTime
-            return shard.storedElsewhere(stored, now: now)
+            return shard.storedElsewhere(stored, isNews: isNews(), now: now)
         }
     }
 
