@@ -48,10 +48,10 @@ import Testing
     @Test mutating func `a ring ends when its holder has answered and the claims are known, in either order`() {
         #expect(store(5, hint: holder) == [holder])
         #expect(store(6, hint: holder) == [holder])
-        #expect(!book.answered(5, by: holder))
+        #expect(book.answered(5, by: holder) == false)
         let settled = book.settle(upTo: 9) { [holder] _, _ in holder }
         #expect(settled.answered == [5] && settled.orders.isEmpty)
-        #expect(book.answered(6, by: holder))
+        #expect(book.answered(6, by: holder) == true)
         #expect(book.isEmpty)
     }
 
@@ -59,13 +59,13 @@ import Testing
         _ = store(5, hint: holder)
         let settled = book.settle(upTo: 5) { [other] _, _ in other }
         #expect(settled.orders.map(\.receiver) == [other] && settled.answered.isEmpty)
-        #expect(!book.answered(5, by: holder))
-        #expect(book.answered(5, by: other))
+        #expect(book.answered(5, by: holder) == false)
+        #expect(book.answered(5, by: other) == true)
     }
 
     @Test mutating func `what a node has answered to a repetition counts when it turns out to be the holder`() {
         _ = store(5, hint: holder)
-        #expect(!book.answered(5, by: other))
+        #expect(book.answered(5, by: other) == false)
         let settled = book.settle(upTo: 5) { [other] _, _ in other }
         #expect(settled.orders.isEmpty && settled.answered == [5])
     }
@@ -93,7 +93,7 @@ import Testing
     @Test mutating func `one that is answered asks for the claims, and is repeated only if they do not come`() {
         _ = store(5, hint: holder)
         _ = book.answered(5, by: holder)
-        #expect(!pass(.milliseconds(400)).wantsClaims)
+        #expect(pass(.milliseconds(400)).wantsClaims == false)
         let first = pass(.milliseconds(100))
         #expect(first.wantsClaims && first.orders.isEmpty)
         #expect(pass(.seconds(1)).orders.map(\.receiver) == [nil])
@@ -118,7 +118,7 @@ import Testing
         for sequence in 1...UInt64(ClusterLimits.ringsWaiting) { _ = store(sequence, to: sequence, hint: nil) }
         let last = UInt64(ClusterLimits.ringsWaiting) + 1
         #expect(store(last, hint: holder) == [holder])
-        #expect(!book.answered(last, by: holder))
+        #expect(book.answered(last, by: holder) == false)
         let settled = book.settle(upTo: last) { _, _ in nil }
         #expect(settled.answered.count == ClusterLimits.ringsWaiting && book.isEmpty)
     }
