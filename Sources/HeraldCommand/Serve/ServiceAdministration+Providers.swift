@@ -9,7 +9,7 @@ extension ServiceAdministration {
     func credentials(_ page: PageRequest) async throws -> Page<CredentialEntry> {
         try await asked {
             let part = try await assembly.trust.folder.providers.page(after: page.after, limit: page.limit)
-            let entries = part.items.map { CredentialEntry($0) }
+            let entries = part.items.map { entry($0) }
             // It comes behind all others.
             guard let own = assembly.trust.consoleKey.map({ CredentialEntry(console: $0) }), part.next == nil,
                 own.id > page.after ?? ""
@@ -21,7 +21,7 @@ extension ServiceAdministration {
 
     func credential(_ id: String) async throws -> CredentialEntry {
         if id == ConsoleCredential.id, let key = assembly.trust.consoleKey { return CredentialEntry(console: key) }
-        return try await asked { CredentialEntry(try await assembly.trust.folder.providers.credential(id)) }
+        return try await asked { entry(try await assembly.trust.folder.providers.credential(id)) }
     }
 
     func revokeCredential(_ id: String) async throws -> CredentialEntry {
@@ -29,7 +29,7 @@ extension ServiceAdministration {
             throw AdminError(.conflict, "the console's own key is in no file, and ends with the service")
         }
         return try await revoke(id) {
-            CredentialEntry(try await assembly.trust.folder.providers.revoke(id, now: assembly.clock.now()))
+            entry(try await assembly.trust.folder.providers.revoke(id, now: assembly.clock.now()))
         }
     }
 
@@ -60,6 +60,14 @@ extension ServiceAdministration {
         }
         try await reload(credential)
         return CredentialEntry(credential)
+    }
+
+    private func entry(_ credential: Credential) -> CredentialEntry {
+        var entry = CredentialEntry(credential)
+        guard let use = assembly.store.senders.use(of: credential.id) else { return entry }
+        (entry.firstUsed, entry.lastUsed) = (use.first.rfc3339, use.last.rfc3339)
+        (entry.requests, entry.refused) = (use.requests, use.refused)
+        return entry
     }
 
     /// Puts a new credential in force.
