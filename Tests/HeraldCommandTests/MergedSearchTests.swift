@@ -18,7 +18,11 @@ struct MergedSearchTests {
             )
             return NodeSearchPage.Item(entry: JournalEntry(event, device: nil, app: nil), next: "\(time)")
         }
-        return NodeSearchPage(items: items, next: next, searchedBackTo: times.last.map { WallTime(seconds: $0).rfc3339 })
+        return NodeSearchPage(
+            items: items,
+            next: next,
+            searchedBackTo: times.last.map { WallTime(seconds: $0).rfc3339 }
+        )
     }
 
     private func seconds(_ merged: MergedSearch) -> [Int64?] {
@@ -44,7 +48,9 @@ struct MergedSearchTests {
         for cursor in [SearchCursor(["": "123-4"]), SearchCursor(["a": "", "b-1": "5"])] {
             #expect(SearchCursor(cursor.description) == cursor)
         }
-        for text in ["", "a", "a~b~c", "a~1.", String(repeating: "~", count: 9000)] { #expect(SearchCursor(text) == nil) }
+        for text in ["", "a", "a~b~c", "a~1.", String(repeating: "~", count: 9000)] {
+            #expect(SearchCursor(text) == nil)
+        }
     }
 
     @Test func `two searches run, six wait, and the ninth is refused`() async throws {

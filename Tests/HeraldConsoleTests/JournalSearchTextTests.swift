@@ -34,7 +34,8 @@ struct JournalSearchTextTests {
     }
 
     @Test(arguments: [
-        ("delivered", 4), ("Delivered-From-Storage", 2), (#""stored (device offline)""#, 1), ("refused", 4), ("discarded", 14),
+        ("delivered", 4), ("Delivered-From-Storage", 2), (#""stored (device offline)""#, 1), ("refused", 4),
+        ("discarded", 14),
     ])
     func `a state is the beginning of its words`(text: String, count: Int) throws {
         let states = try #require(try read("state:\(text)").states.wanted)
@@ -60,10 +61,12 @@ struct JournalSearchTextTests {
 
     @Test(arguments: [
         ("tpoic:x", "the keys are topic:"), ("state:gone", "received, delivered"), ("topic:a..b", "com.example.app"),
-        ("type:loud", "alert"), ("priority:7", "10, 5 or 1"), ("id:7", "UUID"), ("environment:moon", "production or sandbox"),
+        ("type:loud", "alert"), ("priority:7", "10, 5 or 1"), ("id:7", "UUID"),
+        ("environment:moon", "production or sandbox"),
         ("environment:sandbox environment:production", "one environment"), ("after:soon", "-2h"),
         ("-after:-2h", "negated"), ("reason:because", "BadDeviceToken"), ("device:", "no value"), (#"x "y"#, "partner"),
-        (String(repeating: "a", count: 2001), "longer"), (String(repeating: "a ", count: 33), "terms"), ("after:-", "time"),
+        (String(repeating: "a", count: 2001), "longer"), (String(repeating: "a ", count: 33), "terms"),
+        ("after:-", "time"),
         ("after:-99999999999999999999h", "time"),
     ])
     func `an error says what is wrong and what is allowed`(text: String, words: String) {

@@ -1,5 +1,6 @@
 import HeraldConsole
 import HeraldModel
+import NIOHTTP1
 
 extension ControlClient {
     /// The newest lines that a search finds, oldest first, from as many pages as it takes.

@@ -89,7 +89,7 @@ struct JournalSearcher: Sendable {
     }
 
     private func numbers(ofDevice text: String) async throws -> [DeviceNumber] {
-        if let number = DeviceID(text).flatMap(registry.number) { return [number] }
+        if let number = DeviceID(text).flatMap({ registry.number(of: $0) }) { return [number] }
         let named = try await devicesNamed(text)
         guard !named.isEmpty else {
             throw AdminError(
@@ -99,7 +99,7 @@ struct JournalSearcher: Sendable {
             )
         }
         // A device that never connected has no number, and no lines.
-        return named.compactMap(registry.number)
+        return named.compactMap { registry.number(of: $0) }
     }
 
     private func slot(of token: DeviceToken) throws -> [Slot] {

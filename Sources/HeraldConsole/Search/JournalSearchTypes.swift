@@ -29,7 +29,7 @@ package struct JournalSearchRequest: Codable, Hashable, Sendable {
     }
 
     /// The search with the times of their own fields.
-    var text: String {
+    package var text: String {
         [q, after.map { "after:\"\($0)\"" }, before.map { "before:\"\($0)\"" }].compactMap(\.self)
             .joined(separator: " ")
     }

@@ -164,7 +164,7 @@ extension JournalEntry {
 extension JournalLife.Words {
     /// The words about a line.
     package init(_ line: JournalEntry) {
-        let entry =
+        let entry: StateGuide.Entry =
             if line.status != nil, let reason = line.reason.flatMap(RefusalReason.init(rawValue:)) {
                 StateGuide.entry(reason, explanation: line.explanation)
             } else {
