@@ -39,6 +39,13 @@ package struct EventStream: Sendable {
         }
     }
 
+    /// Whether a comment is to be written.
+    private final class Comment: Sendable {
+        let isDue: Atomic<Bool>
+
+        init(isDue: Bool) { self.isDue = Atomic(isDue) }
+    }
+
     private let keepAlive: Duration
     private let clock: any Clock<Duration>
     private let greets: Bool
@@ -80,7 +87,7 @@ package struct EventStream: Sendable {
                     of: Void.self,
                     bufferingPolicy: .bufferingNewest(1)
                 )
-                let isCommentDue = Atomic(greets)
+                let comment = Comment(isDue: greets)
                 try await withGracefulShutdownHandler {
                     try await withThrowingTaskGroup(of: Void.self) { group in
                         group.addTask {
@@ -90,7 +97,7 @@ package struct EventStream: Sendable {
                         group.addTask {
                             while true {
                                 try await clock.sleep(for: keepAlive)
-                                isCommentDue.store(true, ordering: .relaxed)
+                                comment.isDue.store(true, ordering: .relaxed)
                                 continuation.yield()
                             }
                         }
@@ -99,7 +106,7 @@ package struct EventStream: Sendable {
                         for await _ in signals {
                             let bytes = EventStream.bytes(
                                 try take(),
-                                isCommentDue: isCommentDue.exchange(false, ordering: .relaxed)
+                                isCommentDue: comment.isDue.exchange(false, ordering: .relaxed)
                             )
                             if bytes.readableBytes > 0 { try await writer.write(bytes) }
                         }
