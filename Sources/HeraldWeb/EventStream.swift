@@ -48,6 +48,13 @@ package struct EventStream: Sendable {
         }
     }
 
+    /// Whether a comment is to be written.
+    private final class Comment: Sendable {
+        let isDue: Atomic<Bool>
+
+        init(isDue: Bool) { self.isDue = Atomic(isDue) }
+    }
+
     private let keepAlive: Duration
     private let clock: any Clock<Duration>
     private let greets: Bool
