@@ -295,7 +295,7 @@ let package = Package(
             [
                 "HeraldCluster", "HeraldCommand", "HeraldConsole", "HeraldDevice", "HeraldGateway", "HeraldMailbox",
                 "HeraldModel", "HeraldPhone", "HeraldProvider", "HeraldRelay", "HeraldStores", "HeraldTestSupport",
-                "HeraldTrust",
+                "HeraldTrust", "HeraldWire",
                 "HeraldWeb", argumentParser, httpClient, logging, nioCore,
             ]
         ),
