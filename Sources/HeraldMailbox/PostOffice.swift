@@ -193,9 +193,6 @@ package final class PostOffice: Sendable {
         shards.reduce(0) { $0 + $1.state.withLock { $0.connections.count } }
     }
 
-    /// The connection of a device to this node.
-    package func link(of device: DeviceNumber) -> (any DeviceLink)? { at(device) { $0.connections[device]?.link } }
-
     package func isConnected(_ device: DeviceNumber) -> Bool { at(device) { $0.connections[device] != nil } }
 
     /// The number of reads that are under way.

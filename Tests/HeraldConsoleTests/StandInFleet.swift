@@ -70,7 +70,9 @@ extension StandInAdministration {
         return Self.invitation
     }
 
-    func credentials(_ page: PageRequest) async throws -> Page<CredentialEntry> { Page([Self.credential], page) { $0.id } }
+    func credentials(_ page: PageRequest) async throws -> Page<CredentialEntry> {
+        Page([Self.credential], page) { $0.id }
+    }
 
     func credential(_ id: String) async throws -> CredentialEntry { try await revokeCredential(id) }
 

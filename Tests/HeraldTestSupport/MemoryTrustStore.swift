@@ -138,9 +138,10 @@ package final class MemoryTrustStore: TrustStore {
         try with { contents in
             let text = selection.text?.lowercased() ?? ""
             let found = contents.devices.filter { device in
-                device.id.name > selection.after ?? "" && selection.condition?(device.id) ?? true
-                    && (text.isEmpty
-                        || "\(device.id)\n\(device.name ?? "")\n\(device.labels.lines)".lowercased().contains(text))
+                guard device.id.name > selection.after ?? "" else { return false }
+                if let condition = selection.condition, !condition(device.id) { return false }
+                let words = "\(device.id)\n\(device.name ?? "")\n\(device.labels.lines)".lowercased()
+                return text.isEmpty || words.contains(text)
             }
             return LedgerPage(
                 Array(found.sorted { $0.id.name < $1.id.name }.prefix(selection.limit + 1)),

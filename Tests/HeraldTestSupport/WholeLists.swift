@@ -4,7 +4,8 @@ package import HeraldTrust
 /// Lists of a small ledger as a whole, oldest first.
 extension DeviceCertificates {
     package func all() async throws -> [EnrolledDevice] {
-        try await page(DeviceSelection(limit: 10_000)).items.sorted { ($0.created, $0.id.name) < ($1.created, $1.id.name) }
+        let all = try await page(DeviceSelection(limit: 10_000)).items
+        return all.sorted { ($0.created, $0.id.name) < ($1.created, $1.id.name) }
     }
 }
 

@@ -94,8 +94,8 @@ struct DeviceList: AsyncParsableCommand {
         } row: { (device: EnrolledDevice) in
             [
                 device.id.name, device.created.rfc3339, device.expires.rfc3339, device.revoked?.rfc3339 ?? "-",
-                device.sighting?.at.rfc3339 ?? "-", device.sighting?.address ?? "-", DeviceLabel.text(device.labels.all),
-                device.name ?? "",
+                device.sighting?.at.rfc3339 ?? "-", device.sighting?.address ?? "-",
+                DeviceLabel.text(device.labels.all), device.name ?? "",
             ]
         }
     }

@@ -38,8 +38,8 @@ struct DeviceLabel: AsyncParsableCommand {
             guard !labels.isEmpty else { return device }
             var all = device.labels.all
             for label in labels {
-                let parts = label.utf8.split(separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)
-                let (name, value) = (String(parts[0]) ?? "", parts.count == 2 ? String(parts[1]) ?? "" : "")
+                let name = String(label.utf8.prefix { $0 != UInt8(ascii: "=") }) ?? ""
+                let value = String(label.utf8.drop { $0 != UInt8(ascii: "=") }.dropFirst()) ?? ""
                 all[name] = value.isEmpty ? nil : value
             }
             return try await trust.devices.setLabels(all, of: id)

@@ -44,6 +44,7 @@ struct ControlClient: Sendable {
     ///   - path: The list, with a query.
     ///   - key: The `next` of the part before; nil for the first one.
     ///   - type: The type of its items.
+    /// - Returns: The part.
     /// - Throws: As ``get(_:accepting:as:)``.
     func page<Item: Codable & Sendable>(
         _ path: String,

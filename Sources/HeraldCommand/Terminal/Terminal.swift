@@ -32,6 +32,7 @@ enum Terminal {
     ///   - heading: The heading of the table; nil for JSON.
     ///   - page: Reads the part after a key, and returns the key of the next one, nil at the end.
     ///   - row: The columns of an item.
+    /// - Throws: The errors of `page`.
     static func sayList<Item: Encodable>(
         heading: [String]?,
         _ page: (_ after: String?) async throws -> (items: [Item], next: String?),

@@ -50,7 +50,9 @@ final class SharedInvitations: InvitationUses {
 
 extension SharedInvitation.Use {
     /// Adds itself to the uses of an invitation.
-    /// - Parameter isAbandoned: Whether a device got no certificate although it used the invitation: its use is free.
+    /// - Parameters:
+    ///   - invitation: The invitation.
+    ///   - isAbandoned: Whether a device got no certificate although it used the invitation: its use is free.
     /// - Returns: false if the invitation is used up or withdrawn.
     fileprivate func takes(_ invitation: inout SharedInvitation, inPlaceOf isAbandoned: (String) -> Bool) -> Bool {
         // The change may run again after it was stored.

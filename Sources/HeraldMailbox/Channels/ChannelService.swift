@@ -231,13 +231,8 @@ package final class ChannelService: Sendable {
         }
         let rest = entries.map { (id: $0.channel.id.base64, entry: $0) }.filter { $0.id > id ?? "" }
             .sorted { $0.id < $1.id }
-        let summaries = rest.prefix(limit).map { _, entry in
-            Summary(
-                channel: entry.channel,
-                app: entry.app,
-                feed: entry.feed,
-                hasStoredMessage: entry.newest != nil
-            )
+        let summaries = rest.prefix(limit).map { _, one in
+            Summary(channel: one.channel, app: one.app, feed: one.feed, hasStoredMessage: one.newest != nil)
         }
         return (summaries, rest.count <= limit)
     }

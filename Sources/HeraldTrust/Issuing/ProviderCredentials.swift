@@ -131,6 +131,7 @@ package struct ProviderCredentials: Sendable {
     ///   - topics: Empty for a key of the whole team.
     ///   - environments: At least one.
     ///   - now: The key's date.
+    /// - Returns: The key.
     /// - Throws: ``TrustError/Code/badRequest``, ``TrustError/Code/invalidArgument``, or a problem of the folder.
     package func addKey(
         publicKey: String,

@@ -47,6 +47,7 @@ package protocol TrustStore: Sendable {
     ///   - device: The device.
     ///   - invitation: The invitation, unless its use is decided elsewhere.
     /// - Returns: false if its identifier is taken, or the invitation is unknown, used up or withdrawn.
+    /// - Throws: ``TrustError``.
     func add(_ device: EnrolledDevice, invitation: String?) async throws -> Bool
 
     /// Adds a certificate to a device that has fewer than `limit` certificates that are valid at `now`.

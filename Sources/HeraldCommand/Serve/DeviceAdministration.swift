@@ -71,7 +71,10 @@ extension ServiceAdministration {
             throw AdminError(.notFound, "the app is not registered on the device")
         }
         guard live.count == 1 else {
-            throw AdminError(.conflict, "the app is registered in both environments: add ?environment=production or sandbox")
+            throw AdminError(
+                .conflict,
+                "the app is registered in both environments: add ?environment=production or ?environment=sandbox"
+            )
         }
         let contents = TokenContents(slot: registration.slot, generation: registration.generation)
         return TokenEntry(

@@ -121,7 +121,7 @@ extension ServiceAdministration {
                 .filter { (topic == nil || $0.topic == topic) && !known.contains($0.topic) }
                 .map { AppEntry($0.topic, owner: AppEntry.Owner($0)) }
         }
-        return Page(entries, page) { [$0.topic.name, $0.environment?.rawValue].compactMap(\.self).joined(separator: " ") }
+        return Page(entries, page) { "\($0.topic) \($0.environment?.rawValue ?? "")" }
     }
 }
 

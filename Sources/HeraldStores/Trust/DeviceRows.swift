@@ -61,7 +61,7 @@ extension TrustDatabase {
     }
 
     private static func identifiers(_ selection: DeviceSelection, _ database: Database) throws -> LedgerPage<String> {
-        // The text is found in any case, as far as letters of ASCII go.
+        // SQLite ignores case in ASCII alone.
         let sql = """
             SELECT id, ?2 = '' OR instr(lower(id || char(10) || ifnull(name, '') || char(10) || labels), lower(?2))
             FROM device WHERE id > ?1 ORDER BY id LIMIT ?3
