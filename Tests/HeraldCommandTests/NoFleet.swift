@@ -16,7 +16,7 @@ extension NoFleet {
     func setLabels(_ labels: [String: String], of id: String) async throws -> DeviceEntry { throw notHere }
     func revokeDevice(_ id: String) async throws -> DeviceEntry { throw notHere }
     func disconnectDevice(_ id: String) async throws -> DeviceEntry { throw notHere }
-    func token(of topic: Topic, in environment: PushEnvironment?, on id: String) async throws -> TokenEntry {
+    func token(of topic: Topic, in environment: PushEnvironment?, on id: String) async throws -> DeviceTokenEntry {
         throw notHere
     }
     func invitations(_ page: PageRequest) async throws -> Page<InvitationEntry> { none() }

@@ -51,9 +51,9 @@ extension StandInAdministration {
 
     func disconnectDevice(_ id: String) async throws -> DeviceEntry { try known(id) }
 
-    func token(of topic: Topic, in environment: PushEnvironment?, on id: String) async throws -> TokenEntry {
+    func token(of topic: Topic, in environment: PushEnvironment?, on id: String) async throws -> DeviceTokenEntry {
         _ = try known(id)
-        return TokenEntry(token: "00", topic: topic, environment: environment ?? .production)
+        return DeviceTokenEntry(token: "00", topic: topic, environment: environment ?? .production)
     }
 
     func invitations(_ page: PageRequest) async throws -> Page<InvitationEntry> {

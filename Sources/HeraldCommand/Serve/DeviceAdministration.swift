@@ -64,7 +64,7 @@ extension ServiceAdministration {
         return entry(device)
     }
 
-    func token(of topic: Topic, in environment: PushEnvironment?, on id: String) async throws -> TokenEntry {
+    func token(of topic: Topic, in environment: PushEnvironment?, on id: String) async throws -> DeviceTokenEntry {
         let device = try await asked { try await assembly.trust.folder.devices.device(id) }
         let live = (environment.map { [$0] } ?? PushEnvironment.allCases).compactMap { registration(topic, $0, device) }
         guard let registration = live.first, let app = assembly.registry.app(registration.slot.app) else {
@@ -77,7 +77,7 @@ extension ServiceAdministration {
             )
         }
         let contents = TokenContents(slot: registration.slot, generation: registration.generation)
-        return TokenEntry(
+        return DeviceTokenEntry(
             token: assembly.trust.seal.seal(contents).hex,
             topic: app.topic,
             environment: app.environment

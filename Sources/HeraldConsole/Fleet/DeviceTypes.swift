@@ -92,7 +92,7 @@ package struct DeviceAppEntry: Codable, Hashable, Sendable {
 }
 
 /// The token of an app on a device.
-package struct TokenEntry: Codable, Hashable, Sendable {
+package struct DeviceTokenEntry: Codable, Hashable, Sendable {
     /// Lower-case hex.
     package let token: String
     package let topic: Topic

@@ -30,7 +30,7 @@ package protocol FleetAdministration: Sendable {
     func disconnectDevice(_ id: String) async throws -> DeviceEntry
 
     /// Seals the token of an app on a device again.
-    func token(of topic: Topic, in environment: PushEnvironment?, on id: String) async throws -> TokenEntry
+    func token(of topic: Topic, in environment: PushEnvironment?, on id: String) async throws -> DeviceTokenEntry
 
     // MARK: - Invitations
 
