@@ -68,6 +68,7 @@ private struct StandInService: Administration, NoFleet {
         let console = Console(
             configuration: configuration,
             administration: StandInService(trust: trust, time: time),
+            live: LiveConsole(series: SeriesRecorder(metrics: PrometheusRegistry())),
             access: ConsoleAccess(adminToken: "unused", clock: ServiceClock()),
             audit: AuditFile(folder: folder.auditPath, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }),
             clock: ServiceClock(),
