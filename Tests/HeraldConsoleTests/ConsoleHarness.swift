@@ -182,11 +182,19 @@ struct ConsoleHarness {
     let administration = StandInAdministration()
     let metrics = PrometheusRegistry()
     let live: LiveConsole
+    let lines = StandInLines()
+    let findings = Shared<[ProblemFinding]>([])
     let token = "secret-token"
     let socketPath = "/tmp/herald-\(UUID().uuidString.prefix(8)).sock"
 
     init() {
-        live = LiveConsole(series: SeriesRecorder(metrics: metrics))
+        live = LiveConsole(
+            series: SeriesRecorder(metrics: metrics),
+            refusals: RefusalBook(provider: { _ in "c1" }, app: { _ in nil }),
+            lines: lines,
+            clock: FixedClock(),
+            findings: { [findings] in findings.withLock { $0 } }
+        )
     }
 
     /// An answer: its status, and its body as text.

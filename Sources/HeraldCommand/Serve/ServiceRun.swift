@@ -80,7 +80,7 @@ struct ServiceRun {
             administration.nodeReport
         }
         let gauges = ServiceGauges(assembly, administration)
-        let live = LiveConsole(series: SeriesRecorder(metrics: metrics))
+        let live = LiveConsole(assembly, administration, metrics: metrics)
         let console = Console(
             configuration: consoleConfiguration,
             administration: administration,
