@@ -1,5 +1,10 @@
 package import HeraldModel
 
+extension PostOffice {
+    /// The connection of a device to this node.
+    package func link(of device: DeviceNumber) -> (any DeviceLink)? { at(device) { $0.connections[device]?.link } }
+}
+
 extension PostOffice: ConnectionHolder {
     package func storedElsewhere(_ stored: StoredNotification, isNews: () -> Bool) -> Bool {
         let (now, certainTime) = (clock.now(), clock.certainTime())

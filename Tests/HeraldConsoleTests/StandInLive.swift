@@ -13,19 +13,13 @@ final class Shared<Value: Sendable>: Sendable {
     }
 }
 
-/// A clock that stands still.
-struct FixedClock: WallClock {
-    func now() -> WallTime { WallTime(seconds: 1_700_000_000) }
-    func certainTime() -> WallTime { now() }
-}
-
 /// New lines that a test gives.
 final class StandInLines: LineSource {
     let batches = Mutex<[LineBatch]>([])
     /// The places from which somebody followed.
     let places = Mutex<[UInt64?]>([])
 
-    func follow(_ search: String, after place: UInt64?) throws -> (any LineFollower)? {
+    func follow(_ search: String, after place: UInt64?) async throws -> (any LineFollower)? {
         guard search != "wrong:" else { throw AdminError(.badRequest, "there is no key 'wrong:'") }
         places.withLock { $0.append(place) }
         return Follower(lines: self)

@@ -34,10 +34,14 @@ struct JournalSearchTests {
                     environment: .production
                 ),
                 id: id,
-                slot: number % 5 == 0 ? nil : slot,
+                device: number % 5 == 0 ? nil : slot.device,
                 app: nil,
                 at: time,
-                request: JournalRequest(sender: SenderNumber(UInt16(number % 9)), pushType: .alert, priority: .immediate)
+                request: JournalRequest(
+                    sender: SenderNumber(UInt16(number % 9)),
+                    pushType: .alert,
+                    priority: .immediate
+                )
             )
         }
     }

@@ -31,9 +31,9 @@ STATES = [
 
 
 def lines():
-    """Lines of sixty notifications, newest first."""
+    """Lines of notifications, newest first."""
     found = []
-    for number in range(60):
+    for number in range(24):
         state = STATES[number % len(STATES)]
         more = {"replacement": ID.format(number - 1)} if state == "replaced" else {}
         if state.startswith("refused"):
@@ -133,13 +133,61 @@ REFUSALS = [
 ]
 
 
+CREDENTIALS = [
+    {"id": "key K7F2ABCDEF of team ABCDE12345", "kind": "key", "team": "ABCDE12345", "topics": [], "environments": ["production", "sandbox"], "created": at(-86400 * 90), "used": at(-3), "requests": 41200, "refused": 14},
+    {"id": "certificate 0A1B2C", "kind": "certificate", "serial": "0a1b2c", "team": "ABCDE12345", "topics": ["com.example.mail", "com.example.chat", "com.example.x"], "environments": ["production"], "created": at(-86400 * 350), "expires": at(86400 * 12), "requests": 12, "refused": 0},
+    {"id": "certificate 0D", "kind": "certificate", "serial": "0d", "team": "XYZDE12345", "topics": ["com.example.old"], "environments": ["sandbox"], "created": at(-86400 * 700), "expires": at(-86400), "revoked": at(-86400 * 30)},
+]
+
+CHANNELS = [
+    {"id": "dHN0LXNyY2gtY2hubA==", "topic": "com.example.sports", "environment": "production", "policy": 1, "created": at(-86400), "subscribers": 1204, "published": 88, "delivered": 90211, "stored": True},
+    {"id": "c2Vjb25kLWNoYW5uZWw=", "topic": "com.example.sports", "environment": "sandbox", "policy": 0, "created": at(-3600), "subscribers": 2, "published": 1, "delivered": 2, "stored": False},
+]
+
+DRILL = {"id": 3, "kind": "refuse", "what": "refuse 20% of the requests with 429 TooManyRequests", "from": "operator", "started": at(-24), "ends": at(96), "seconds_left": 96.0, "hits": 311, "seed": 7}
+
+PAYLOADS = [
+    '{"aps":{"alert":{"title":"Bob","body":"Are you coming tonight?"},"badge":3,"sound":"chime.aiff"},"room":17}', '{"aps":{"allert":"x"}}', "not JSON at all",
+]
+
+
+def caught(number):
+    refused = number % 3 == 2
+    return {
+        "id": ID.format(number), "unique_id": ID.format(number + 0x8000), "time": at(-number * 7), "environment": "sandbox", "interface": "http2", "topic": "com.example.chat", "device": "kitchen",
+        "provider": "key K7F2ABCDEF of team ABCDE12345", "status": 400 if refused else 200, "reason": "BadPriority" if refused else None, "explanation": "apns-priority must be 1, 5 or 10." if refused else None,
+        "headers": {"apns-topic": "com.example.chat", "apns-push-type": "alert", "apns-priority": "10"}, "payload": PAYLOADS[number % 3], "tag": "login-test", "findings": number % 3,
+    }
+
+
+CATCHING = {"topics": ["com.example.chat"], "until": at(3000), "messages": 9, "limit": 500}
+
+CHECK = {
+    "push_type": "alert", "accepted": True, "size": 71, "compact_size": 71, "limit": 4096, "http2": {"status": 200, "reason": None}, "binary": {"limit": 2048, "status": 0},
+    "findings": [{"severity": "warning", "place": "aps.allert", "message": "The device ignores this key: did you mean alert?"}, {"severity": "note", "place": "aps.badge", "message": "A badge of 3 replaces the one before."}],
+}
+
+PREVIEW = {
+    "accepted": True, "languages": ["en"],
+    "presentations": [
+        *({"state": state, "language": "en", "shown": True, "title": "Bob", "body": "Are you coming tonight?", "badge": 3, "sound": "chime.aiff", "place": "banner", "buttons": ["Close", "View"], "delivered_to_app": False} for state in ("background", "not running")),
+        {"state": "locked", "language": "en", "shown": True, "title": "Bob", "body": "Are you coming tonight?", "badge": 3, "sound": "chime.aiff", "place": "lock screen", "buttons": [], "delivered_to_app": False},
+        {"state": "foreground", "language": "en", "shown": False, "badge": "unchanged", "sound": None, "buttons": [], "delivered_to_app": True},
+    ],
+}
+
+TOKENS = [{"id": "t1", "name": "grafana", "role": "viewer", "created": at(-86400), "expires": at(86400 * 89)}]
+SESSIONS = [{"id": "s1", "name": "Ada", "role": "admin", "address": "127.0.0.1", "opened": at(-3600), "used": at(-2), "ends": at(86400 * 6)}]
+AUDIT = [{"id": 100 - number, "time": at(-number * 400), "name": "Ada", "role": "admin", "address": "127.0.0.1", "action": "POST /v1/drills", "target": "refuse", "outcome": "200"} for number in range(7)]
+
+
 def answers():
     return {
         "GET /v1/session": {"name": "Ada", "role": "admin", "mode": "full", "environments": ["production", "sandbox"]},
         "POST /v1/session": {"name": "Ada", "role": "admin", "mode": "full", "environments": ["production", "sandbox"]},
         "DELETE /v1/session": None,
         "GET /v1/status": {"version": "0.9.0", "pid": 4711, "started": at(-273600), "devices_connected": 18204, "notifications_waiting": 9310},
-        "GET /v1/clock": {"now": at(0), "milliseconds": int(NOW.timestamp() * 1000), "adjustable": False},
+        "GET /v1/clock": {"now": at(0), "milliseconds": int(NOW.timestamp() * 1000), "adjustable": True},
         "GET /v1/series": series,
         "GET /v1/problems": lambda path, query, body: {"items": PROBLEMS + ([{**PROBLEMS[0], "what": "The disk was nearly full", "since": at(-90000), "until": at(-88000)}] if query else [])},
         "POST /v1/journal/search": search,
@@ -149,4 +197,31 @@ def answers():
         **{f"GET /v1/devices/{one['id']}/apps": {"items": APPS, "next": None} for one in DEVICES},
         "POST /v1/devices/*": {},
         "GET /v1/refusals": {"items": REFUSALS},
+        "GET /v1/credentials": {"items": CREDENTIALS, "next": None},
+        "GET /v1/credentials/*": lambda path, query, body: next(({**one} for one in CREDENTIALS if one["id"] == path.rpartition("/")[2]), (404, {"error": "no credential has this identifier"})),
+        "POST /v1/credentials/*": {"id": "certificate 0E"},
+        "GET /v1/channels": {"items": CHANNELS, "next": None},
+        "POST /v1/channels": CHANNELS[0],
+        "DELETE /v1/channels/*": None,
+        "GET /v1/drills": [DRILL],
+        "POST /v1/drills": DRILL,
+        "POST /v1/drills/*": DRILL,
+        "POST /v1/clock/advance": {"now": at(0), "milliseconds": int(NOW.timestamp() * 1000), "adjustable": True},
+        "GET /v1/caught": {"items": [caught(number) for number in range(9)], "catching": CATCHING},
+        "DELETE /v1/caught": {"deleted": 9},
+        "PUT /v1/catch": {**CATCHING, "topics": "off"},
+        "POST /v1/send": {"status": 200, "reason": None, "id": ID.format(0), "unique_id": ID.format(0x8000), "explanation": None, "took_ms": 3.1},
+        "POST /v1/tools/check": CHECK,
+        "POST /v1/tools/preview": PREVIEW,
+        "POST /v1/tools/token": {"opens": True, "device": "kitchen", "topic": "com.example.chat", "environment": "production", "live": True, "ended": None, "verdict": "The token is of an app that is registered."},
+        "POST /v1/tools/jwt": {"header": '{"alg":"ES256","kid":"K7F2ABCDEF"}', "claims": '{"iss":"ABCDE12345","iat":1}', "key": "K7F2ABCDEF", "team": "ABCDE12345", "age_seconds": 7200, "key_is_known": True, "accepted": False, "reason": "ExpiredProviderToken", "explanation": "It is two hours old, and one hour is the limit.", "topics": [], "environments": ["production"]},
+        "POST /v1/tools/certificate": {"items": [{"kind": "certificate", "subject": "CN=com.example.chat", "key": "P-256", "topics": ["com.example.chat"], "environments": ["production"], "accepted": True}]},
+        "POST /v1/tools/frame": {"bytes": 84, "items": [{"command": 2, "identifier": 7, "expiration": 0, "priority": 10, "token": "a1b2c3d4", "payload": '{"aps":{}}', "status": 0}], "rest": 0},
+        "GET /v1/tokens": {"items": TOKENS, "next": None},
+        "POST /v1/tokens": {**TOKENS[0], "token": "herald-0123456789"},
+        "DELETE /v1/tokens/*": None,
+        "GET /v1/sessions": {"items": SESSIONS, "next": None},
+        "DELETE /v1/sessions/*": None,
+        "GET /v1/audit": {"items": AUDIT, "next": None},
+        "POST /v1/invitations": {"code": "herald-invite:AAAA-BBBB-CCCC"},
     }

@@ -99,8 +99,12 @@ struct ServiceFindings: Sendable {
 
 extension LiveConsole {
     /// The memory of a service's console, which hears of the requests in the journal.
-    convenience init(_ assembly: ServiceAssembly, _ administration: ServiceAdministration, metrics: PrometheusRegistry)
-    {
+    convenience init(
+        _ assembly: ServiceAssembly,
+        _ administration: ServiceAdministration,
+        _ search: ServiceSearch,
+        metrics: PrometheusRegistry
+    ) {
         let (store, registry) = (assembly.store, assembly.registry)
         let refusals = RefusalBook(
             provider: { store.senders.name(of: $0) },
@@ -110,23 +114,7 @@ extension LiveConsole {
             let requests = tally.requests
             if !requests.isEmpty { refusals.add(requests, refused: tally.refused, at: time) }
         }
-        let node = assembly.cluster?.name.text
-        let lines = ServiceLines(
-            feed: store.feed,
-            filter: { search in
-                guard search.isEmpty else { throw AdminError(.badRequest, "q must be empty: events have all lines") }
-                return JournalFilter()
-            },
-            entry: { event in
-                JournalEntry(
-                    event,
-                    device: event.device.flatMap(registry.device),
-                    app: registry.app(event.app),
-                    provider: event.request.flatMap { store.senders.name(of: $0.sender) },
-                    node: node
-                )
-            }
-        )
+        let lines = ServiceLines(feed: store.feed, searcher: search.searcher, clock: assembly.clock)
         let findings = ServiceFindings(assembly: assembly, administration: administration)
         self.init(
             series: SeriesRecorder(metrics: metrics),

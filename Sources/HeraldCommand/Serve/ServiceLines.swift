@@ -11,24 +11,19 @@ final class ServiceLines: LineSource {
     private static let patience = Duration.seconds(20)
 
     private let feed: JournalFeed
-    private let entry: @Sendable (JournalEvent) -> JournalEntry
-    /// Makes a filter of a search.
-    private let filter: @Sendable (String) throws -> JournalFilter
+    private let searcher: JournalSearcher
+    private let clock: any WallClock
     /// Keeps the feed going.
     private let last = Mutex<(number: Int, subscription: JournalSubscription?)>((0, nil))
 
-    init(
-        feed: JournalFeed,
-        filter: @escaping @Sendable (String) throws -> JournalFilter,
-        entry: @escaping @Sendable (JournalEvent) -> JournalEntry
-    ) {
+    init(feed: JournalFeed, searcher: JournalSearcher, clock: any WallClock) {
         self.feed = feed
-        self.filter = filter
-        self.entry = entry
+        self.searcher = searcher
+        self.clock = clock
     }
 
-    func follow(_ search: String, after place: UInt64?) throws -> (any LineFollower)? {
-        let filter = try filter(search)
+    func follow(_ search: String, after place: UInt64?) async throws -> (any LineFollower)? {
+        let filter = try await searcher.filter(try JournalSearchText(search, now: clock.now()))
         guard let subscription = feed.subscribe(after: place) else { return nil }
         return Follower(lines: self, subscription: subscription, filter: filter)
     }
@@ -67,7 +62,7 @@ final class ServiceLines: LineSource {
             let found = batch.events.filter(filter.includes)
             let shown = found.suffix(ServiceLines.messageLimit)
             return LineBatch(
-                items: shown.map(lines.entry),
+                items: shown.map(lines.searcher.entry),
                 more: found.count - shown.count,
                 skipped: batch.skipped,
                 place: batch.place

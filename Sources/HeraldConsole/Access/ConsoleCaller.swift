@@ -14,19 +14,14 @@ package struct ConsoleCaller: Hashable, Sendable {
         case socket
     }
 
-    /// Name of the session or token; `uid 1000` at the socket.
-    package let name: String
-    package let role: ConsoleRole
+    let member: ConsoleMember
     /// IP address; `socket` at the socket.
     package let address: String
     package let proof: Proof
 
-    package init(name: String, role: ConsoleRole, address: String, proof: Proof) {
-        self.name = name
-        self.role = role
-        self.address = address
-        self.proof = proof
-    }
+    /// Name of the session or token; `uid 1000` at the socket.
+    package var name: String { member.name }
+    package var role: ConsoleRole { member.role }
 }
 
 /// Context of a request to the console.
@@ -34,6 +29,8 @@ package struct ConsoleContext: RequestContext {
     package var coreContext: CoreRequestContextStorage
     /// The caller; nil for a request that anybody may make.
     package internal(set) var caller: ConsoleCaller?
+    /// Whether the caller would be let in again, for answers that go on.
+    var isStillIn: @Sendable () -> Bool = { true }
     /// Facts for the audit's line of this request.
     package let note = AuditNote()
     let channel: any Channel

@@ -21,16 +21,16 @@ final class EventRoutes: Sendable {
 
     func add(to group: RouterGroup<ConsoleContext>) {
         var routes = WebRoutes(group)
-        routes.get("events") { request, _ in try self.stream(request) }
+        routes.get("events") { request, context in try await self.stream(request, context) }
         routes.refuseOtherMethods()
     }
 
-    private func stream(_ request: Request) throws -> Response {
+    private func stream(_ request: Request, _ context: ConsoleContext) async throws -> Response {
         let kinds = try kinds(request)
         let search = request.uri.queryParameters["q"].map(String.init) ?? ""
         var follower: (any LineFollower)?
         if kinds.contains(.lines), let lines = live.lines {
-            follower = try lines.follow(search.removingPercentEncoding ?? search, after: try place(request))
+            follower = try await lines.follow(search.removingPercentEncoding ?? search, after: try place(request))
             guard follower != nil else { throw Self.isFull }
         }
         guard take() else { throw Self.isFull }
@@ -40,9 +40,13 @@ final class EventRoutes: Sendable {
             clock: ContinuousClock(),
             greets: true,
             watch: { signal in
-                repeat {
-                    signal()
-                } while (try? await Task.sleep(for: Self.interval)) != nil
+                // Whoever signs out, or whose token is revoked, sees no more.
+                while context.isStillIn() {
+                    for _ in 0..<4 {
+                        signal()
+                        guard (try? await Task.sleep(for: Self.interval)) != nil else { return }
+                    }
+                }
             },
             take: { try events.take() }
         ).response

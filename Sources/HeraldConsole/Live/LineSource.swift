@@ -3,7 +3,7 @@ package protocol LineSource: Sendable {
     /// Makes a subscription to the lines that a search finds, from now on or from a place.
     /// - Returns: nil if there are too many subscribers.
     /// - Throws: ``AdminError`` for a search that makes no sense.
-    func follow(_ search: String, after place: UInt64?) throws -> (any LineFollower)?
+    func follow(_ search: String, after place: UInt64?) async throws -> (any LineFollower)?
 }
 
 /// A subscription to new lines, which ends with this object.

@@ -50,6 +50,7 @@ enum ConsoleAssets {
         "page-refusals.js": .script(PackageResources.page_refusals_js),
         "page-settings.js": .script(PackageResources.page_settings_js),
         "page-tools.js": .script(PackageResources.page_tools_js),
+        "pages.css": .style(PackageResources.pages_css),
         "parts.css": .style(PackageResources.parts_css),
         "payload-views.js": .script(PackageResources.payload_views_js),
         "router.js": .script(PackageResources.router_js),
@@ -60,6 +61,7 @@ enum ConsoleAssets {
         "states.js": .script(PackageResources.states_js),
         "table.js": .script(PackageResources.table_js),
         "ui.js": .script(PackageResources.ui_js),
+        "words-en-pages.js": .script(PackageResources.words_en_pages_js),
         "words-en.js": .script(PackageResources.words_en_js),
         "words.js": .script(PackageResources.words_js),
     ].merging(WebAsset.shared) { own, _ in own }

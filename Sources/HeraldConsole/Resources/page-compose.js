@@ -4,7 +4,7 @@ import { get, post, withQuery } from "./api.js";
 import { h } from "./dom.js";
 import { duration, number } from "./format.js";
 import { indented } from "./json.js";
-import { checkView, previewView } from "./payload-views.js";
+import { checkView, previewView, question } from "./payload-views.js";
 import { link, place } from "./router.js";
 import { curl } from "./snippets.js";
 import { stateTag } from "./states.js";
@@ -81,7 +81,7 @@ export default class Compose {
 
   async check() {
     const [text, type] = [this.text, this.draft.type];
-    const body = { payload: text, type, topic: this.draft.topic || undefined };
+    const body = question(text, type);
     const [check, preview] = await Promise.allSettled([post("/v1/tools/check", body), post("/v1/tools/preview", body)]);
     if (text !== this.text || this.isClosed) return;
     Object.assign(this, { checked: check.value, preview: preview.value });

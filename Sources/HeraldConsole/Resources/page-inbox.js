@@ -5,7 +5,7 @@ import { h } from "./dom.js";
 import { ago, clockTime, number, shortTime, when } from "./format.js";
 import { icon } from "./icons.js";
 import { json } from "./json.js";
-import { checkView, previewView } from "./payload-views.js";
+import { checkView, previewView, question } from "./payload-views.js";
 import { address, link, place } from "./router.js";
 import { curl } from "./snippets.js";
 import { table } from "./table.js";
@@ -83,7 +83,7 @@ export default class Inbox {
   async read() {
     const { one, tab } = this;
     if (!one || !["check", "preview"].includes(tab) || this[tab]) return;
-    const answer = await this.app.act(() => post(`/v1/tools/${tab}`, { payload: one.payload, type: one.headers["apns-push-type"], topic: one.topic }));
+    const answer = await this.app.act(() => post(`/v1/tools/${tab}`, question(one.payload, one.headers["apns-push-type"])));
     if (answer && this.one === one) this[tab] = answer;
     this.app.draw();
   }
@@ -144,7 +144,7 @@ export default class Inbox {
     const { one, tab, app } = this;
     if (!one) return section(t("inbox.one"), { key: "detail" }, empty(t("inbox.pick")));
     const life = one.unique_id ?? one.id;
-    return section(t("inbox.one"), { key: "detail", actions: [life && link(place("notifications", life), { class: "button" }, t("one.life")), link(address("/compose", { topic: one.topic, device: one.device, environment: one.environment }), { class: "button", on: { click: () => (app.composed = one.payload) } }, t("one.again"))] },
+    return section(t("inbox.one"), { key: "detail", kind: "is-open", actions: [life && link(place("notifications", life), { class: "button" }, t("one.life")), link(address("/compose", { topic: one.topic, device: one.device, environment: one.environment }), { class: "button", on: { click: () => (app.composed = one.payload) } }, t("one.again"))] },
       facts([[t("col.time"), shortTime(one.time)], [t("col.app"), one.topic], [t("col.device"), one.device], [t("col.by"), one.provider], [t("inbox.tag"), one.tag], [t("one.answer"), [one.status, one.reason].filter(Boolean).join(" ")], [t("inbox.why"), one.explanation]]),
       segments(t("inbox.parts"), tab, TABS.map((name) => [name, t(`inbox.${name}`)]), (name) => app.setQuery({ tab: name === "payload" ? null : name })),
       tab === "payload" ? json(one.payload, t("one.payload")) : tab === "headers" ? json(JSON.stringify(one.headers), t("inbox.headers"))

@@ -61,10 +61,7 @@ export default class Settings {
         switchKeys(isOn);
         app.draw();
       }),
-      h("div", { class: "actions" }, button(t("help.title"), () => {
-        app.isHelpOpen = true;
-        app.draw();
-      }), button(t("settings.out"), leave)));
+      h("div", { class: "actions" }, button(t("help.title"), () => app.openHelp()), button(t("settings.out"), leave)));
   }
 
   service() {

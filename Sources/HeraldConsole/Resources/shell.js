@@ -4,7 +4,6 @@ import { post } from "./api.js";
 import { h } from "./dom.js";
 import { clockTime, duration, number } from "./format.js";
 import { icon } from "./icons.js";
-import { help, question } from "./dialogs.js";
 import { link } from "./router.js";
 import { button, iconButton } from "./ui.js";
 import { t } from "./words.js";
@@ -22,7 +21,7 @@ export function frame(app, content) {
   return [
     h("a", { key: "skip", class: "skip", href: "#main" }, t("skip")),
     h("header", { key: "head", class: "head" }, head(app)),
-    h("div", { key: "bars", class: "bars" }, unusual(app)),
+    h("section", { key: "bars", class: "bars", "aria-label": t("bars") }, unusual(app)),
     h("div", { key: "body", class: "body" },
       h("nav", { key: "rail", class: "rail", "aria-label": t("nav") }, h("ul", null, places(app).map((place) => entry(app, place)))),
       h("main", { key: "main", id: "main", tabindex: "-1", "data-home": "" }, content)),
@@ -33,7 +32,7 @@ export function frame(app, content) {
         app.told = null;
         app.draw();
       })),
-    question(app), help(app),
+    app.question && app.dialogs?.question(app), app.isHelpOpen && app.dialogs?.help(app),
   ];
 }
 

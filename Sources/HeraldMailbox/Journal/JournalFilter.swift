@@ -4,7 +4,7 @@ package import HeraldModel
 ///
 /// A line is included if every field includes it. Provider, push type and priority are facts of a request, which only the
 /// lines `received` and `refused` have.
-package struct JournalFilter: Hashable, Sendable {
+package struct JournalFilter: Sendable {
     /// Wanted and unwanted values of one field.
     package struct Choice<Value: Hashable & Sendable>: Hashable, Sendable {
         /// Nil includes every value, and lines without one.
@@ -15,6 +15,17 @@ package struct JournalFilter: Hashable, Sendable {
 
         package mutating func add(_ values: some Sequence<Value>, isUnwanted: Bool = false) {
             if isUnwanted { unwanted.formUnion(values) } else { wanted = (wanted ?? []).union(values) }
+        }
+
+        /// The choice of what the values stand for.
+        package func resolved<Other>(_ find: (Value) async throws -> [Other]) async throws -> Choice<Other> {
+            var choice = Choice<Other>()
+            if let wanted {
+                choice.wanted = []
+                for value in wanted { choice.add(try await find(value)) }
+            }
+            for value in unwanted { choice.add(try await find(value), isUnwanted: true) }
+            return choice
         }
 
         func includes(_ value: Value?) -> Bool {
@@ -41,14 +52,14 @@ package struct JournalFilter: Hashable, Sendable {
         case state(JournalState)
     }
 
-    /// An environment with its apps.
-    package struct Environment: Hashable, Sendable {
+    /// An environment, which knows its apps.
+    package struct Environment: Sendable {
         let environment: PushEnvironment
-        let apps: Set<AppNumber>
+        let isOfApp: @Sendable (AppNumber) -> Bool
 
-        package init(_ environment: PushEnvironment, apps: Set<AppNumber>) {
+        package init(_ environment: PushEnvironment, isOfApp: @escaping @Sendable (AppNumber) -> Bool) {
             self.environment = environment
-            self.apps = apps
+            self.isOfApp = isOfApp
         }
     }
 
@@ -92,7 +103,7 @@ package struct JournalFilter: Hashable, Sendable {
     private func includesEnvironment(_ event: JournalEvent) -> Bool {
         guard let environment else { return true }
         if let refusal = event.refusal { return refusal.environment == environment.environment }
-        return environment.apps.contains(event.app)
+        return environment.isOfApp(event.app)
     }
 
     /// Whether lines between two moments may be included, in milliseconds since 1970.
@@ -129,7 +140,7 @@ package struct JournalFilter: Hashable, Sendable {
             guard hasAny else { return false }
         }
         if let slots = slots.wanted, !slots.contains(where: { apps.contains($0.app) }) { return false }
-        if let environment, !hasAppless, !apps.contains(where: environment.apps.contains) { return false }
+        if let environment, !hasAppless, !apps.contains(where: environment.isOfApp) { return false }
         return true
     }
 
