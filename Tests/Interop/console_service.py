@@ -88,23 +88,25 @@ def series(path, query, body):
 
 
 PROBLEMS = [
-    {"since": at(-5400), "until": None, "what": "14 requests of key K7F2ABCDEF were refused: TopicDisallowed", "why": "The key's team does not own com.example.weather.", "action": "Check the provider's apns-topic.", "link": "/refusals"},
-    {"since": at(-86400 * 3), "until": None, "what": "The server certificate ends in 21 days", "why": "Devices and providers refuse an expired certificate.", "action": "Run `herald init --renew`.", "link": None},
+    {"since": at(-5400), "until": None, "what": "14 requests of key K7F2ABCDEF were refused: TopicDisallowed", "why": "The key's team does not own com.example.weather.", "action": "Check the provider's apns-topic.", "link": "docs/providers.md#refusals", "kind": "refusals", "severity": "warning"},
+    {"since": at(-86400 * 3), "until": None, "what": "The server certificate ends in 21 days", "why": "Devices and providers refuse an expired certificate.", "action": "Renew it in time.", "link": "docs/operations/alerts.md#heraldcertificateexpires", "kind": "certificate", "severity": "warning"},
 ]
 
-
-DEVICES = [
-    {
-        "id": name, "name": name.title(), "serial": "0a1b2c", "created": at(-86400 * 40), "expires": at(86400 * 300), "revoked": None, "connected": number % 3 != 1,
-        "last_seen": at(-3600 * number), "last_address": "192.0.2.7", "apps": number + 1, "waiting": number * 3, "labels": {"site": "Berlin", "ring": "beta"} if number % 2 else {},
-    }
-    for number, name in enumerate(["kitchen", "hall", "9f1c2d", "attic", "cellar", "garden"])
-]
 
 APPS = [
     {"topic": "com.example.chat", "environment": "production", "registered": at(-86400 * 9), "enabled": True},
     {"topic": "com.example.mail", "environment": "sandbox", "registered": at(-86400), "enabled": False},
 ]
+
+DEVICES = [
+    {
+        "id": name, "name": name.title(), "serial": "0a1b2c", "created": at(-86400 * 40), "expires": at(86400 * 300), "revoked": None, "connected": number % 3 != 1,
+        "last_seen": at(-3600 * number), "last_address": "192.0.2.7", "apps": APPS[: number + 1], "waiting": number * 3, "labels": {"site": "Berlin", "ring": "beta"} if number % 2 else {},
+    }
+    for number, name in enumerate(["kitchen", "hall", "9f1c2d", "attic", "cellar", "garden"])
+]
+
+INVITATION = {"id": "i1", "name": "Depot", "state": "open", "created": at(-60), "expires": at(86400), "withdrawn": None, "uses": 40, "used": 3, "last_used": at(-9), "device": None}
 
 
 def device(path, query, body):
@@ -134,7 +136,7 @@ REFUSALS = [
 
 
 CREDENTIALS = [
-    {"id": "key K7F2ABCDEF of team ABCDE12345", "kind": "key", "team": "ABCDE12345", "topics": [], "environments": ["production", "sandbox"], "created": at(-86400 * 90), "used": at(-3), "requests": 41200, "refused": 14},
+    {"id": "key K7F2ABCDEF of team ABCDE12345", "kind": "key", "team": "ABCDE12345", "topics": [], "environments": ["production", "sandbox"], "created": at(-86400 * 90), "last_used": at(-3), "requests": 41200, "refused": 14},
     {"id": "certificate 0A1B2C", "kind": "certificate", "serial": "0a1b2c", "team": "ABCDE12345", "topics": ["com.example.mail", "com.example.chat", "com.example.x"], "environments": ["production"], "created": at(-86400 * 350), "expires": at(86400 * 12), "requests": 12, "refused": 0},
     {"id": "certificate 0D", "kind": "certificate", "serial": "0d", "team": "XYZDE12345", "topics": ["com.example.old"], "environments": ["sandbox"], "created": at(-86400 * 700), "expires": at(-86400), "revoked": at(-86400 * 30)},
 ]
@@ -178,7 +180,7 @@ PREVIEW = {
 
 TOKENS = [{"id": "t1", "name": "grafana", "role": "viewer", "created": at(-86400), "expires": at(86400 * 89)}]
 SESSIONS = [{"id": "s1", "name": "Ada", "role": "admin", "address": "127.0.0.1", "opened": at(-3600), "used": at(-2), "ends": at(86400 * 6)}]
-AUDIT = [{"id": 100 - number, "time": at(-number * 400), "name": "Ada", "role": "admin", "address": "127.0.0.1", "action": "POST /v1/drills", "target": "refuse", "outcome": "200"} for number in range(7)]
+AUDIT = [{"id": 100 - number, "time": at(-number * 400), "who": "Ada", "role": "admin", "from": "127.0.0.1", "proof": "session", "action": "POST /v1/drills", "target": "refuse", "status": 200} for number in range(7)]
 
 
 def answers():
@@ -194,15 +196,12 @@ def answers():
         "GET /v1/journal/*": life,
         "GET /v1/devices": devices,
         "GET /v1/devices/*": device,
-        **{f"GET /v1/devices/{one['id']}/apps": {"items": APPS, "next": None} for one in DEVICES},
         "POST /v1/devices/*": {},
         "GET /v1/refusals": {"items": REFUSALS},
         "GET /v1/credentials": {"items": CREDENTIALS, "next": None},
         "GET /v1/credentials/*": lambda path, query, body: next(({**one} for one in CREDENTIALS if one["id"] == path.rpartition("/")[2]), (404, {"error": "no credential has this identifier"})),
-        "POST /v1/credentials/*": {"id": "certificate 0E"},
+        "POST /v1/credentials/*": {"credential": {**CREDENTIALS[1], "id": "certificate 0E"}, "certificate": "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----"},
         "GET /v1/channels": {"items": CHANNELS, "next": None},
-        "POST /v1/channels": CHANNELS[0],
-        "DELETE /v1/channels/*": None,
         "GET /v1/drills": [DRILL],
         "POST /v1/drills": DRILL,
         "POST /v1/drills/*": DRILL,
@@ -223,5 +222,8 @@ def answers():
         "GET /v1/sessions": {"items": SESSIONS, "next": None},
         "DELETE /v1/sessions/*": None,
         "GET /v1/audit": {"items": AUDIT, "next": None},
-        "POST /v1/invitations": {"code": "herald-invite:AAAA-BBBB-CCCC"},
+        "GET /v1/invitations": {"items": [INVITATION], "next": None},
+        "POST /v1/invitations": {**INVITATION, "code": "herald-invite:AAAA-BBBB-CCCC"},
+        "DELETE /v1/invitations/*": INVITATION,
+        "PUT /v1/devices/*": {},
     }

@@ -6,9 +6,11 @@ import time
 
 import axe
 import pytest
-from console_page import FakeConsole, RESOURCES, SHARED, browser, console  # noqa: F401
+from agents import curl
+from console_page import RESOURCES, SHARED
 from console_service import ID, REFUSALS, at, line
 from selenium.webdriver.common.keys import Keys
+from service import TOPIC, herald
 
 ONE = ID.format(0x8002)
 KEY = "key%20K7F2ABCDEF%20of%20team%20ABCDE12345"
@@ -19,7 +21,7 @@ PAGES = {
     "unknown notification": ("/notifications/nobody", ".reasons"), "inbox": (f"/inbox?open={ID.format(0x8001)}&tab=check", ".is-open .problems"),
     "compose": ("/compose?device=kitchen", ".previews li"), "devices": ("/devices", ".table td"), "device": ("/devices/kitchen", ".table td"),
     "providers": ("/providers?add=certificate", ".table td"), "provider": (f"/providers/{KEY}", ".around li"), "refusals": (f"/refusals?open={OPEN}", ".samples li"),
-    "channels": ("/channels?add=1", ".table td"), "drills": ("/drills", ".note"), "tools": ("/tools?tool=jwt", "textarea"), "settings": ("/settings", ".facts dd"),
+    "channels": ("/channels", ".table td"), "drills": ("/drills", ".note"), "tools": ("/tools?tool=jwt", "textarea"), "settings": ("/settings", ".facts dd"),
     "tokens": ("/settings?part=tokens", ".table td"), "audit": ("/settings?part=audit", ".table td"), "nothing": ("/settings?part=sessions", ".table td"),
 }
 
@@ -46,19 +48,16 @@ def resize(page, width, dark):
 def unusual(console):
     """A service in which everything unusual is on."""
     console.answers["GET /v1/status"] = {
-        **console.answers["GET /v1/status"], "drills": [{"id": 3, "what": "refuse 20% of the requests"}], "catching": {"count": 9}, "clock_moved": True,
+        **console.answers["GET /v1/status"], "drills": 1, "catching": True, "clock_moved_seconds": 3600, "disk_free_bytes": 10**10,
     }
     return console
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_axe_finds_nothing(browser, unusual, name):
+def test_axe_finds_nothing(chromium, unusual, name):
     path, ready = PAGES[name]
-    page = show(browser, unusual, path, ready, width=1440)
+    page = show(chromium, unusual, path, ready, width=1440)
     page.one(".bar")
-    if summary := page.all(".as-table summary"):
-        summary[0].click()
-        page.one(".as-table td")
     assert axe.barriers(page) == []
     resize(page, 390, True)
     assert axe.barriers(page) == []
@@ -68,8 +67,8 @@ def test_axe_finds_nothing(browser, unusual, name):
     assert complaints(page) == []
 
 
-def test_axe_finds_nothing_in_what_opens(browser, console):
-    page = show(browser, console, "/devices/kitchen", ".table td", width=390)
+def test_axe_finds_nothing_in_what_opens(chromium, console):
+    page = show(chromium, console, "/devices/kitchen", ".table td", width=390)
     page.one("button", "More").click()
     page.one("#more a")
     assert axe.barriers(page) == []
@@ -81,8 +80,12 @@ def test_axe_finds_nothing_in_what_opens(browser, console):
     page.press("?")
     page.one("dialog[open]")
     assert axe.barriers(page) == []
+    page = show(chromium, console, "/", ".tile")
+    page.one(".as-table summary").click()
+    page.one(".as-table td")
+    assert axe.barriers(page) == []
     console.answers["GET /v1/session"] = (401, {"error": "sign in"})
-    page = show(browser, console, "/", ".sign-in")
+    page = show(chromium, console, "/", ".sign-in")
     assert axe.barriers(page) == []
 
 
@@ -107,7 +110,7 @@ def poisoned(value, name="", count=[0]):
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_texts_of_others_are_texts(browser, unusual, name):
+def test_texts_of_others_are_texts(chromium, unusual, name):
     path, ready = PAGES[name]
     for request, answer in unusual.answers.items():
         if request.startswith(("GET /v1/session", "GET /v1/series", "GET /v1/clock")) and not request.startswith("GET /v1/sessions"):
@@ -116,7 +119,7 @@ def test_texts_of_others_are_texts(browser, unusual, name):
             value = answer(path, query, body) if callable(answer) else answer
             return value if isinstance(value, tuple) else poisoned(value)
         unusual.answers[request] = evil
-    page = show(browser, unusual, path.partition("?open")[0], "main h1", width=320)
+    page = show(chromium, unusual, path.partition("?open")[0], "main h1", width=320)
     page.until(lambda: not page.all(".loading"), f"{name} stays without content")
     for width in (320, 1440):
         resize(page, width, False)
@@ -127,8 +130,8 @@ def test_texts_of_others_are_texts(browser, unusual, name):
 
 
 @pytest.mark.parametrize("width", [320, 768, 1024])
-def test_nothing_overflows(browser, unusual, width):
-    page = show(browser, unusual, "/", ".tile", width=width)
+def test_nothing_overflows(chromium, unusual, width):
+    page = show(chromium, unusual, "/", ".tile", width=width)
     for path, ready in PAGES.values():
         page.run("history.pushState(null, '', arguments[0]); dispatchEvent(new PopStateEvent('popstate'))", path)
         page.one(ready)
@@ -160,19 +163,19 @@ def test_the_page_is_small():
     assert sum(sizes.values()) <= 300_000
 
 
-def test_a_link_of_the_command_signs_in(browser, console):
-    page = show(browser, console, "/notifications#login=aB3_x-9", ".found tr")
+def test_a_link_of_the_command_signs_in(chromium, console):
+    page = show(chromium, console, "/notifications#login=aB3_x-9", ".found tr")
     assert console.changed("POST /v1/session") == {"code": "aB3_x-9"}
     assert page.driver.current_url == console.url + "/notifications"
     page.driver.back()
     assert "login" not in page.driver.current_url
 
 
-def test_a_token_signs_in_and_a_wrong_one_is_told(browser, console):
+def test_a_token_signs_in_and_a_wrong_one_is_told(chromium, console):
     session = console.answers["GET /v1/session"]
     console.answers["GET /v1/session"] = (401, {"error": "sign in"})
     console.answers["POST /v1/session"] = (401, {"error": "no token is like this one"})
-    page = show(browser, console, "/devices", ".sign-in")
+    page = show(chromium, console, "/devices", ".sign-in")
     assert [link.get_attribute("href").removeprefix(console.url) for link in page.all(".sign-in a")] == ["/health", "/metrics", "/openapi.yaml"]
     page.one("input[type=password]").send_keys("wrong", Keys.ENTER)
     page.one(".note", "no token is like this one")
@@ -192,9 +195,9 @@ def test_a_token_signs_in_and_a_wrong_one_is_told(browser, console):
     ("sender", "full", ["Revoke", "Invite a device", "Add a credential", "Stop"]),
     ("admin", "read-only", ["Compose", "Revoke", "Invite a device", "Add a credential", "Stop"]),
 ])
-def test_a_page_shows_what_its_reader_may_do(browser, unusual, role, mode, missing):
+def test_a_page_shows_what_its_reader_may_do(chromium, unusual, role, mode, missing):
     unusual.set_role(role, mode)
-    page = show(browser, unusual, "/", ".tile")
+    page = show(chromium, unusual, "/", ".tile")
     for path in ("/", "/devices", "/devices/kitchen", "/providers", f"/providers/{KEY}", "/drills", "/settings", f"/notifications/{ONE}"):
         page.run("history.pushState(null, '', arguments[0]); dispatchEvent(new PopStateEvent('popstate'))", path)
         page.one(".page-head h1, .tile")
@@ -204,8 +207,8 @@ def test_a_page_shows_what_its_reader_may_do(browser, unusual, role, mode, missi
     assert ("Compose" in {element.text for element in page.all(".rail a")}) == (role == "sender")
 
 
-def test_new_lines_come_on_top_and_wait_while_paused(browser, console):
-    page = show(browser, console, "/notifications?q=topic:com.example.chat", ".found tr")
+def test_new_lines_come_on_top_and_wait_while_paused(chromium, console):
+    page = show(chromium, console, "/notifications?q=topic:com.example.chat", ".found tr")
     page.until(lambda: console.watchers == 1)
     console.tell("lines", {"items": [line(0, "received", 1, unique_id=ID.format(0x9001), topic="com.example.new")], "more": 0})
     page.until(lambda: "com.example.new" in page.all(".found tbody tr")[0].text)
@@ -219,8 +222,8 @@ def test_new_lines_come_on_top_and_wait_while_paused(browser, console):
     assert question == [] or question
 
 
-def test_many_lines_cost_little(browser, console):
-    page = show(browser, console, "/notifications", ".found tr")
+def test_many_lines_cost_little(chromium, console):
+    page = show(chromium, console, "/notifications", ".found tr")
     page.until(lambda: console.watchers == 1)
     page.run(
         "window.long = []; new PerformanceObserver((list) => long.push(...list.getEntries().map((one) => one.duration))).observe({type: 'longtask'});"
@@ -234,8 +237,8 @@ def test_many_lines_cost_little(browser, console):
     assert page.run("return draws") <= 12
 
 
-def test_a_restart_is_told_and_caught_up(browser, console):
-    page = show(browser, console, "/", ".tile")
+def test_a_restart_is_told_and_caught_up(chromium, console):
+    page = show(chromium, console, "/", ".tile")
     page.until(lambda: console.watchers == 1)
     searches = lambda: sum(name == "POST /v1/journal/search" for name, _, _ in console.asked)
     before = searches()
@@ -251,8 +254,8 @@ def test_a_restart_is_told_and_caught_up(browser, console):
     complaints(page)
 
 
-def test_a_hidden_tab_lets_its_stream_go(browser, console):
-    page = show(browser, console, "/", ".tile")
+def test_a_hidden_tab_lets_its_stream_go(chromium, console):
+    page = show(chromium, console, "/", ".tile")
     page.until(lambda: console.watchers == 1)
     page.run(
         "const later = setTimeout; window.setTimeout = (work, time) => later(work, time === 20000 ? 10 : time);"
@@ -264,8 +267,8 @@ def test_a_hidden_tab_lets_its_stream_go(browser, console):
     page.until(lambda: console.watchers == 1)
 
 
-def test_keys_lead_everywhere_and_not_in_fields(browser, console):
-    page = show(browser, console, "/", ".tile")
+def test_keys_lead_everywhere_and_not_in_fields(chromium, console):
+    page = show(chromium, console, "/", ".tile")
     page.press("g", "d")
     page.one("h1", "Devices")
     page.press("j", "j", Keys.ENTER)
@@ -288,8 +291,8 @@ def test_keys_lead_everywhere_and_not_in_fields(browser, console):
     page.run("localStorage.clear()")
 
 
-def test_an_identifier_opens_and_a_token_is_in_no_address(browser, console):
-    page = show(browser, console, "/notifications", ".found tr")
+def test_an_identifier_opens_and_a_token_is_in_no_address(chromium, console):
+    page = show(chromium, console, "/notifications", ".found tr")
     field = page.one("#q")
     field.send_keys("a1" * 32, Keys.ENTER)
     page.until(lambda: page.driver.current_url.endswith("?q=device%3Akitchen+topic%3Acom.example.chat"))
@@ -303,8 +306,8 @@ def test_an_identifier_opens_and_a_token_is_in_no_address(browser, console):
     page.one(".found tr")
 
 
-def test_one_notification_says_what_became_of_it(browser, console):
-    page = show(browser, console, f"/notifications/{ONE}", ".life li")
+def test_one_notification_says_what_became_of_it(chromium, console):
+    page = show(chromium, console, f"/notifications/{ONE}", ".life li")
     assert page.one(".summary-state").text.startswith("replaced")
     assert "Use different topics" in page.one(".summary").text
     assert [step.text for step in page.all(".life .tag")] == ["received", "replaced"]
@@ -318,8 +321,8 @@ def test_one_notification_says_what_became_of_it(browser, console):
     assert complaints(page) == []
 
 
-def test_a_revocation_is_typed(browser, console):
-    page = show(browser, console, "/devices/kitchen", ".table td")
+def test_a_revocation_is_typed(chromium, console):
+    page = show(chromium, console, "/devices/kitchen", ".table td")
     page.one("button", "Revoke").click()
     button = page.one("dialog button[type=submit]")
     assert button.get_property("disabled")
@@ -327,8 +330,8 @@ def test_a_revocation_is_typed(browser, console):
     assert console.changed("POST /v1/devices/kitchen/revoke") == {}
 
 
-def test_a_notification_is_written_and_sent(browser, console):
-    page = show(browser, console, "/compose?device=kitchen", ".previews li")
+def test_a_notification_is_written_and_sent(chromium, console):
+    page = show(chromium, console, "/compose?device=kitchen", ".previews li")
     page.one("label", "Title")
     title = page.one("input", "Title")
     title.clear()
@@ -342,8 +345,8 @@ def test_a_notification_is_written_and_sent(browser, console):
     page.one(".note .tag", "delivered")
 
 
-def test_downloads_hold_what_is_shown_and_no_formula(browser, console):
-    page = show(browser, console, "/notifications", ".found tr")
+def test_downloads_hold_what_is_shown_and_no_formula(chromium, console):
+    page = show(chromium, console, "/notifications", ".found tr")
     text = page.driver.execute_async_script(
         "const done = arguments[0]; import(document.querySelector('script[src]').src.replace('main.js', 'search.js')).then(({asCSV}) =>"
         " done(asCSV([{time: '2026-01-01', topic: '=HYPERLINK(1)', device: 'a,\"b\"'}])))",
@@ -351,8 +354,8 @@ def test_downloads_hold_what_is_shown_and_no_formula(browser, console):
     assert text.splitlines()[1] == "2026-01-01,,,'=HYPERLINK(1),,\"a,\"\"b\"\"\",,,,,,,,"
 
 
-def test_every_word_is_in_the_table(browser, console):
-    page = show(browser, console, "/?lang=qps", ".tile")
+def test_every_word_is_in_the_table(chromium, console):
+    page = show(chromium, console, "/?lang=qps", ".tile")
     for name, (path, ready) in PAGES.items():
         page.run("history.pushState(null, '', arguments[0]); dispatchEvent(new PopStateEvent('popstate'))", path)
         page.one(ready)
@@ -360,6 +363,27 @@ def test_every_word_is_in_the_table(browser, console):
         own = [text for text in texts if not re.search(r"\[.*\]|^[\d,.]+$|[:.=-]|CSV|JSON", text)]
         allowed = {"key K7F2ABCDEF of team ABCDE12345", "Kitchen", "Attic", "TopicDisallowed400", "Unregistered410", "MissingProviderToken403", "alg", "header", "claims"}
         assert [text for text in own if text not in allowed] == [], name
-    page = show(browser, console, "/notifications?lang=qps-rtl", ".found tr", width=390)
+    page = show(chromium, console, "/notifications?lang=qps-rtl", ".found tr", width=390)
     assert page.run("return document.documentElement.dir") == "rtl"
     assert page.run("return document.documentElement.scrollWidth") <= 390
+
+
+def test_a_push_is_found_on_the_real_service(chromium, shared, device):
+    """The way of a newcomer: a link of the command, a push, and what became of it."""
+    link = device.stay()
+    token = link.register()
+    page = chromium.open(herald("console", "--data", shared.data, "--name", "Ada").stdout.strip(), ready=".tile")
+    page.until(lambda: "Ada" in page.one(".who").text)
+    id = curl(shared, shared.provider_certificate(TOPIC), token, b'{"aps":{"alert":"hello"}}', topic=TOPIC)
+    link.notification()
+    newest = lambda: [row for row in page.all(".columns tbody tr") if TOPIC in row.text]
+    page.until(lambda: newest() and "delivered" in newest()[0].text)
+    page.press("g", "n")
+    page.one("#q").send_keys(f"device:{device.id} -state:stored", Keys.ENTER)
+    page.until(lambda: "q=device" in page.driver.current_url and page.all(".found tbody tr"))
+    page.one("#q").clear()
+    page.one("#q").send_keys(id, Keys.ENTER)
+    page.until(lambda: page.all(".summary-state") and page.one(".summary-state").text.lower().startswith("delivered"))
+    assert page.one(".page-head .mono").text == id
+    assert "hello" not in page.run("return document.body.textContent")
+    assert complaints(page) == []

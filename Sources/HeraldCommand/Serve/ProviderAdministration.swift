@@ -1,6 +1,7 @@
 import HeraldConsole
 import HeraldMailbox
 import HeraldModel
+import HeraldStores
 import HeraldTrust
 import Logging
 

@@ -26,6 +26,7 @@ const app = {
   /** The open page; null while it is loaded. */
   page: null,
   told: null,
+  drills: [],
   /** A question to the person: `{ title, words, act, typed }`. */
   question: null,
   isMoreOpen: false,
@@ -151,7 +152,9 @@ const app = {
   },
 
   async readStatus() {
-    this.status = { ...this.status, ...(await get("/v1/status")) };
+    const status = await get("/v1/status");
+    this.drills = status.drills ? await get("/v1/drills") : [];
+    this.status = { ...this.status, ...status };
     this.draw();
   },
 };
@@ -178,6 +181,8 @@ function drawNow() {
 const live = new Live(
   (kind, data) => {
     if (kind === "counts") app.status = { ...app.status, ...data };
+    // A drill, a moved clock and the like are problems too.
+    if (kind === "problems") app.readStatus().catch((error) => app.notice(error));
     app.page?.hear?.(kind, data);
     app.drawSoon();
   },

@@ -1,11 +1,11 @@
-// Channels: the list, new ones, and their end.
+// Channels: the list, and their use. Providers make and delete them.
 
-import { ask, get, post, withQuery } from "./api.js";
+import { get, withQuery } from "./api.js";
 import { h } from "./dom.js";
 import { day, number, when } from "./format.js";
 import { address, link } from "./router.js";
 import { Pages, table } from "./table.js";
-import { button, choice, empty, failureNote, field, form, loading, section } from "./ui.js";
+import { empty, failureNote, field, form, loading } from "./ui.js";
 import { t } from "./words.js";
 
 const LIMIT = 50;
@@ -24,7 +24,6 @@ export default class Channels {
   set({ query }) {
     this.topic = query.topic ?? "";
     this.typed = this.topic;
-    this.isAdding = query.add === "1";
   }
 
   follow(route) {
@@ -48,8 +47,7 @@ export default class Channels {
   view() {
     const { app, list } = this;
     return [
-      h("div", { key: "head", class: "page-head" }, h("h1", null, t("place.channels")), app.may("sender") && button(t("channels.add"), () => app.setQuery({ add: this.isAdding ? null : 1 }), { kind: "main", "aria-expanded": String(this.isAdding) })),
-      this.isAdding && app.may("sender") && this.add(),
+      h("div", { key: "head", class: "page-head" }, h("h1", null, t("place.channels")), h("p", { class: "quiet" }, t("channels.what"))),
       h("div", { key: "filter", class: "box find" }, form(() => app.setQuery({ topic: this.typed.trim() }), { class: "find-row", role: "search" },
         field("channel-topic", t("channels.topic"), this.typed, (value) => (this.typed = value), { type: "search", kind: "bare find-wide", placeholder: t("channels.topic") }), h("button", { type: "submit", class: "button" }, t("find.send")))),
       list.failure && failureNote(list.failure, () => list.start()),
@@ -62,44 +60,10 @@ export default class Channels {
           { label: t("channels.published"), place: "wide", isNumber: true, cell: ({ published }) => number(published) },
           { label: t("channels.delivered"), place: "labelled", isNumber: true, cell: ({ delivered }) => number(delivered) },
           { label: t("provider.made"), place: "wide", cell: ({ created }) => when(created, day(created)) },
-          { label: t("channels.deeds"), cell: (one) => this.mayChange(one) && h("span", { class: "actions" },
-            link(address("/compose", { channel: one.id, topic: one.topic, environment: one.environment }), { class: "button" }, t("channels.send"), h("span", { class: "unseen" }, ` ${one.topic} ${one.id}`)),
-            button(t("channels.delete"), () => this.askDelete(one), { about: `${one.topic} ${one.id}` })) },
+          { label: t("channels.deeds"), cell: (one) => this.mayChange(one) && link(address("/compose", { channel: one.id, topic: one.topic, environment: one.environment }), { class: "button" }, t("channels.send"), h("span", { class: "unseen" }, ` ${one.topic} ${one.id}`)) },
         ],
       })),
       list.moreButton(),
     ];
-  }
-
-  add() {
-    const { app } = this;
-    this.draft ??= { topic: this.topic, environment: "sandbox", policy: "1" };
-    const { draft } = this;
-    const set = (name) => (value) => {
-      draft[name] = value;
-      app.draw();
-    };
-    const send = async () => {
-      const made = await app.act(() => post("/v1/channels", { topic: draft.topic.trim(), environment: draft.environment, policy: Number(draft.policy) }), t("channels.made"));
-      if (made === undefined) return;
-      app.setQuery({ add: null });
-      this.list.start();
-    };
-    return section(t("channels.add"), { key: "add" }, form(send, { class: "stack" }, h("div", { class: "fields" },
-      field("new-topic", t("channels.topic"), draft.topic, set("topic")),
-      choice("new-environment", t("col.environment"), draft.environment, [["sandbox", t("env.sandbox")], ...(app.may("admin") ? [["production", t("env.production")]] : [])], set("environment")),
-      choice("new-policy", t("channels.policy"), draft.policy, [["1", t("channels.keeps")], ["0", t("channels.keeps.not")]], set("policy"))),
-    h("div", null, h("button", { type: "submit", class: "button main" }, t("channels.make")))));
-  }
-
-  askDelete(one) {
-    const { app } = this;
-    app.ask({
-      title: t("channels.delete.title"), words: t("channels.delete.words", { topic: one.topic, id: one.id }), deed: t("channels.delete"),
-      act: async () => {
-        await app.act(() => ask("DELETE", withQuery(`/v1/channels/${encodeURIComponent(one.id)}`, { topic: one.topic, environment: one.environment })), t("channels.deleted"));
-        this.list.start();
-      },
-    });
   }
 }

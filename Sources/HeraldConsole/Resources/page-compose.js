@@ -59,8 +59,8 @@ export default class Compose {
   async readApps() {
     if (!this.draft.device) return;
     try {
-      const answer = await get(`/v1/devices/${encodeURIComponent(this.draft.device)}/apps`);
-      this.apps = answer.items ?? answer;
+      const { apps = [] } = await get(`/v1/devices/${encodeURIComponent(this.draft.device)}`);
+      this.apps = apps.filter(({ removed }) => !removed);
       this.draft.topic ||= this.apps[0]?.topic ?? "";
     } catch {
       // The name is not complete yet.

@@ -147,7 +147,7 @@ export default class Inbox {
     return section(t("inbox.one"), { key: "detail", kind: "is-open", actions: [life && link(place("notifications", life), { class: "button" }, t("one.life")), link(address("/compose", { topic: one.topic, device: one.device, environment: one.environment }), { class: "button", on: { click: () => (app.composed = one.payload) } }, t("one.again"))] },
       facts([[t("col.time"), shortTime(one.time)], [t("col.app"), one.topic], [t("col.device"), one.device], [t("col.by"), one.provider], [t("inbox.tag"), one.tag], [t("one.answer"), [one.status, one.reason].filter(Boolean).join(" ")], [t("inbox.why"), one.explanation]]),
       segments(t("inbox.parts"), tab, TABS.map((name) => [name, t(`inbox.${name}`)]), (name) => app.setQuery({ tab: name === "payload" ? null : name })),
-      tab === "payload" ? json(one.payload, t("one.payload")) : tab === "headers" ? json(JSON.stringify(one.headers), t("inbox.headers"))
+      tab === "payload" ? json(one.payload) : tab === "headers" ? json(JSON.stringify(one.headers), t("inbox.headers"))
         : tab === "code" ? this.codes(one) : (tab === "check" ? checkView(this.check) : previewView(this.preview)) ?? loading());
   }
 

@@ -8,7 +8,6 @@ import { icon } from "./icons.js";
 import { json } from "./json.js";
 import { address, link, place } from "./router.js";
 import { search } from "./search.js";
-import { catching } from "./shell.js";
 import { bugReport, curl } from "./snippets.js";
 import { stateIcon, stateTag, tone } from "./states.js";
 import { button, copyButton, empty, facts, failureNote, loading, note, section } from "./ui.js";
@@ -93,7 +92,7 @@ export default class Notification {
   }
 
   async readCaught() {
-    if (!catching(this.app) || !this.app.may("sender") || !this.life) return;
+    if (!this.app.status.catching || !this.app.may("sender") || !this.life) return;
     const [line] = this.life.lines;
     try {
       const { items } = await get(withQuery("/v1/caught", { q: `id:${line?.id ?? this.id}`, limit: 1 }));
@@ -109,7 +108,7 @@ export default class Notification {
     const head = h("div", { key: "head", class: "page-head" }, link("/notifications", { class: "back" }, t("place.notifications")),
       h("h1", null, t("one.heading"), " ", h("span", { class: "mono", dir: "auto" }, life?.lines[0]?.id ?? this.id)),
       h("div", { class: "actions" }, copyButton(this.app, "id", life?.lines[0]?.id ?? this.id, t("one.copy.id"))));
-    if (failure) return [head, failure.status === 404 ? this.unknown() : failureNote(failure, () => this.start())];
+    if (failure) return [head, failure.status === 404 || failure.status === 400 ? this.unknown() : failureNote(failure, () => this.start())];
     if (!life) return [head, loading()];
     if (life.lines.length === 0) return [head, this.unknown()];
     const [first, last] = [life.lines[0], life.lines.at(-1)];
@@ -118,7 +117,7 @@ export default class Notification {
   }
 
   unknown() {
-    return empty(t("one.unknown"), h("ul", { class: "reasons" }, ["never", "old", "refused", "node"].map((reason) => h("li", { key: reason }, t(`one.unknown.${reason}`)))),
+    return empty(this.failure?.message ?? t("one.unknown"), h("p", null, t("one.unknown")), h("ul", { class: "reasons" }, ["never", "old", "refused", "node"].map((reason) => h("li", { key: reason }, t(`one.unknown.${reason}`)))),
       h("p", { class: "actions" }, link("/refusals", { class: "button" }, t("place.refusals")), button(t("failure.retry"), () => this.start())));
   }
 
@@ -170,8 +169,8 @@ export default class Notification {
 
   payload() {
     const { caught } = this;
-    return section(t("one.payload"), { key: "payload" }, caught ? json(caught.payload, t("one.payload"))
-      : h("p", { class: "quiet" }, catching(this.app) ? t("one.payload.other") : t("one.payload.off")));
+    return section(t("one.payload"), { key: "payload" }, caught ? json(caught.payload)
+      : h("p", { class: "quiet" }, this.app.status.catching ? t("one.payload.other") : t("one.payload.off")));
   }
 
   copies(first) {

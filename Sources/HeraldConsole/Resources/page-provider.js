@@ -68,7 +68,7 @@ export default class Provider {
     const { credential } = this;
     return section(t("device.about"), { key: "about" }, facts([
       [t("provider.kind"), t(`providers.${credential.kind}`)], [t("providers.team"), credential.team], [t("providers.topics"), topics({ topics: credential.topics?.slice(0, 2) }) && (credential.topics?.join(", ") || t("providers.all"))],
-      [t("col.environment"), credential.environments?.map((name) => t(`env.${name}`)).join(", ")], [t("providers.used"), credential.used && `${fullTime(credential.used)} (${ago(credential.used)})`],
+      [t("col.environment"), credential.environments?.map((name) => t(`env.${name}`)).join(", ")], [t("providers.used"), credential.last_used && `${fullTime(credential.last_used)} (${ago(credential.last_used)})`],
       [t("providers.requests"), credential.requests !== undefined && number(credential.requests)], [t("providers.refused"), credential.refused !== undefined && number(credential.refused)],
       [t("provider.made"), fullTime(credential.created)], [t("devices.ends"), credential.expires && `${fullTime(credential.expires)} (${ago(credential.expires)})`],
       [t("devices.revoked"), credential.revoked && fullTime(credential.revoked)], [t("device.serial"), credential.serial && h("span", { class: "mono" }, credential.serial)],

@@ -52,7 +52,7 @@ export default class Providers {
           { label: t("col.state"), place: "side", cell: standing },
           { label: t("providers.team"), cell: ({ team }) => team },
           { label: t("providers.topics"), place: "wide", cell: topics },
-          { label: t("providers.used"), place: "labelled", cell: ({ used }) => used && when(used, ago(used)) },
+          { label: t("providers.used"), place: "labelled", cell: ({ last_used: used }) => used && when(used, ago(used)) },
           { label: t("providers.requests"), place: "wide", isNumber: true, cell: ({ requests }) => requests !== undefined && number(requests) },
           { label: t("providers.refused"), place: "wide", isNumber: true, cell: ({ refused }) => refused !== undefined && number(refused) },
         ],
@@ -72,13 +72,13 @@ export default class Providers {
     const send = async () => {
       const environments = ["production", "sandbox"].filter((name) => draft[name]);
       const names = draft.topics.split(/[\s,]+/).filter(Boolean);
-      const body = kind === "key" ? { public_key: draft.public_key, team: draft.team.trim(), topics: names, environments } : { csr: draft.csr, topics: names, environments, days: Number(draft.days) };
+      const body = kind === "key" ? { public_key: draft.public_key, team: draft.team.trim(), topics: names, environments } : { csr: draft.csr, topics: names, team: draft.team.trim() || undefined, environments, days: Number(draft.days) };
       const answer = await app.act(() => post(`/v1/credentials/${kind}`, body), t("providers.added"));
       if (!answer) return;
       this.made = answer;
       this.list.start();
     };
-    const pem = made?.certificate ?? made?.pem;
+    const pem = made?.certificate;
     return section(t("providers.add"), { key: "add", actions: segments(t("providers.kind"), kind, [["certificate", t("providers.certificate")], ["key", t("providers.key")]], (one) => {
       this.made = null;
       app.setQuery({ add: one });
@@ -89,7 +89,7 @@ export default class Providers {
           : field("csr", t("providers.csr"), draft.csr, set("csr"), { area: true, rows: 7, hint: t("providers.csr.hint") }),
         h("div", { class: "fields" },
           field("topics", t("providers.topics"), draft.topics, set("topics"), { hint: t("providers.topics.hint") }),
-          kind === "key" ? field("team", t("providers.team"), draft.team, set("team"), { maxlength: 10, hint: t("providers.team.hint") }) : field("days", t("providers.days"), draft.days, set("days"), { type: "number", min: 1 })),
+          field("team", t("providers.team"), draft.team, set("team"), { maxlength: 10, hint: t("providers.team.hint") }), kind !== "key" && field("days", t("providers.days"), draft.days, set("days"), { type: "number", min: 1 })),
         h("div", { class: "actions" }, tick("production", t("env.production"), draft.production, set("production")), tick("sandbox", t("env.sandbox"), draft.sandbox, set("sandbox"))),
         h("div", null, h("button", { type: "submit", class: "button main" }, t("providers.send")))));
   }

@@ -66,11 +66,10 @@ export default class Settings {
 
   service() {
     const { status } = this.app;
-    const disk = status.disk_free_bytes ?? status.disk_free;
     return section(t("settings.service"), { key: "service" }, facts([
       [t("settings.version"), status.version], [t("settings.started"), status.started && `${fullTime(status.started)} (${duration(Math.max(0, now() - Date.parse(status.started)))})`],
-      [t("col.environment"), status.environments?.join?.(", ")], [t("series.devices_connected"), number(status.devices_connected)], [t("series.notifications_waiting"), number(status.notifications_waiting)],
-      [t("settings.disk"), disk !== undefined && bytes(disk)], [t("settings.journal"), status.journal_first && `${shortTime(status.journal_first)} – ${shortTime(status.journal_last)}`], [t("settings.process"), status.pid],
+      [t("series.devices_connected"), number(status.devices_connected)], [t("series.notifications_waiting"), number(status.notifications_waiting)],
+      [t("settings.disk"), status.disk_free_bytes !== undefined && bytes(status.disk_free_bytes)], [t("settings.process"), status.pid],
     ]), h("p", null, ["/health", "/metrics", "/openapi.yaml"].map((path, index) => [index ? " · " : "", h("a", { key: path, href: path }, path)])));
   }
 
@@ -118,8 +117,8 @@ export default class Settings {
 
   auditView() {
     return this.listed(this.audit, t("settings.audit"), t("audit.none"), [
-      { label: t("col.time"), place: "side", cell: ({ time }) => when(time, shortTime(time)) }, { label: t("audit.who"), place: "main", cell: ({ name, who, role }) => [name ?? who, role && h("span", { class: "quiet" }, ` ${role}`)] },
-      { label: t("device.from"), cell: ({ address, from }) => address ?? from }, { label: t("audit.deed"), isCode: true, cell: ({ action }) => action }, { label: t("audit.target"), cell: ({ target }) => target }, { label: t("audit.outcome"), cell: ({ outcome, status }) => outcome ?? status },
+      { label: t("col.time"), place: "side", cell: ({ time }) => when(time, shortTime(time)) }, { label: t("audit.who"), place: "main", cell: ({ who, role }) => [who, role && h("span", { class: "quiet" }, ` ${role}`)] },
+      { label: t("device.from"), cell: ({ from }) => from }, { label: t("audit.deed"), isCode: true, cell: ({ action }) => action }, { label: t("audit.target"), cell: ({ target }) => target }, { label: t("audit.outcome"), cell: ({ status, error }) => [status, error].filter(Boolean).join(" ") },
     ]);
   }
 

@@ -33,10 +33,11 @@ export const WORDS = {
   "devices.apps": "Apps", "devices.labels": "Labels", "devices.ends": "Certificate ends", "devices.revoked": "revoked", "devices.here": "connected",
   "devices.seen": "seen {time}", "devices.away": "away", "devices.invited": "Give this to the device. It is shown once.", "devices.name": "Name of the device",
   "devices.uses": "Devices that may use it", "devices.make": "Make the invitation",
+  "invitations.title": "Open invitations", "invitations.used": "Used", "invitations.of": "{used} of {uses}", "invitations.withdraw": "Withdraw", "invitations.withdrawn": "The invitation is withdrawn.",
   "device.send": "Send to it", "device.unknown": "No device has this identifier.", "device.revoke.title": "Revoke this device?",
   "device.revoke.words": "{name} loses its connection now and its certificate for ever. It cannot be undone.", "device.about": "About it", "device.id": "Identifier",
   "device.since": "Connected", "device.seen": "Last seen", "device.from": "From", "device.enrolled": "Enrolled", "device.serial": "Serial number",
-  "device.noapps": "No app is registered on it.", "device.registered": "registered", "device.disabled": "disabled", "device.token": "Token", "device.copy": "Copy token",
+  "device.noapps": "No app is registered on it.", "device.registered": "registered", "device.disabled": "disabled", "device.removed": "removed", "device.disconnect": "Disconnect", "device.disconnected": "Disconnected: it will come again.", "device.label": "Set labels", "device.labelled": "The labels are set.", "device.token": "Token", "device.copy": "Copy token",
   "device.last": "Last notifications", "device.all": "All", "device.nothing": "No notification for it in the journal.",
 
   "refusals.what": "Requests that providers were refused, since the service started.", "refusals.none": "No request was refused since the service started.",
@@ -67,11 +68,10 @@ export const WORDS = {
   "provider.unknown": "No credential has this identifier.", "provider.revoke.title": "Revoke this credential?", "provider.revoke.words": "{name} is refused from now on, for ever. It cannot be undone.",
   "provider.kind": "Kind", "provider.made": "Made", "provider.norefusal": "None of its requests was refused since the service started.", "provider.nothing": "The journal has no notification of it.",
 
-  "channels.add": "Add a channel", "channels.topic": "Bundle identifier", "channels.none": "No channel yet.", "channels.id": "Channel", "channels.policy": "Storage",
+  "channels.topic": "Bundle identifier", "channels.none": "No channel yet.", "channels.what": "Providers make and delete them with the provider API.", "channels.id": "Channel", "channels.policy": "Storage",
   "channels.kept": "newest stored", "channels.keeps": "stores the newest", "channels.keeps.not": "stores nothing", "channels.subscribers": "Subscribers",
-  "channels.published": "Sent", "channels.delivered": "Delivered", "channels.deeds": "Actions", "channels.send": "Send", "channels.delete": "Delete",
-  "channels.made": "The channel is there.", "channels.make": "Add", "channels.delete.title": "Delete this channel?",
-  "channels.delete.words": "Devices lose their subscription to {id} of {topic}. It cannot be undone.", "channels.deleted": "The channel is deleted.",
+  "channels.published": "Sent", "channels.delivered": "Delivered", "channels.deeds": "Actions", "channels.send": "Send",
+ 
 
   "drills.what": "Try what your provider does when the service has a bad day.", "drills.active": "Active drills", "drills.none": "No drill is active.", "drills.stop.all": "Stop all",
   "drills.facts": { one: "{left} left · {n} request affected", other: "{left} left · {n} requests affected" }, "drills.start": "Start a drill", "drills.admin": "Starting a drill needs the role admin.",
@@ -87,7 +87,7 @@ export const WORDS = {
   "settings.you": "You", "settings.tokens": "Tokens", "settings.sessions": "Sessions", "settings.audit": "Audit", "settings.name": "Name", "settings.role": "Role", "settings.may": "You may",
   "settings.may.viewer": "see everything but payloads", "settings.may.sender": "see everything, send to the sandbox, and read caught payloads", "settings.may.admin": "do everything",
   "settings.theme": "Colours", "settings.theme.auto": "As the system", "settings.theme.light": "Light", "settings.theme.dark": "Dark", "settings.out": "Sign out", "settings.service": "The service",
-  "settings.version": "Version", "settings.started": "Started", "settings.disk": "Free on disk", "settings.journal": "Journal", "settings.process": "Process",
+  "settings.version": "Version", "settings.started": "Started", "settings.disk": "Free on disk", "settings.process": "Process",
   "tokens.add": "A new token", "tokens.made": "This is the token {name}. It is shown once.", "tokens.name": "Name", "tokens.days": "Valid for days", "tokens.make": "Make the token", "tokens.none": "No token yet.",
   "tokens.ends": "Ends", "tokens.revoke.title": "Revoke this token?", "tokens.revoke.words": "Programs that use {name} are refused from now on.",
   "sessions.none": "No session.", "sessions.opened": "Opened", "sessions.end": "End", "sessions.ended": "The session has ended.",

@@ -26,7 +26,7 @@ export const WORDS = {
 
   away: "The service is away since {time}. What you see is from before.", "away.retry": "Trying again in {time}.", "away.now": "Try now",
   "drill.bar": "Drill: {what}", "drill.stop": "Stop", "drill.stopped": "The drill has stopped.", "drill.see": "See it",
-  "catching.bar": "Payloads are caught: {count} kept in memory.", "catching.see": "Open the inbox",
+  "catching.bar": "Payloads are caught, in memory only.", "catching.see": "Open the inbox",
   "clock.bar": "The service's clock is not the machine's.", "clock.see": "See the clock",
   "readonly.bar": "This console is read-only.",
 
