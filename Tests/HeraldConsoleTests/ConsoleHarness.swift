@@ -162,6 +162,8 @@ struct ConsoleHarness {
     let administration = StandInAdministration()
     let metrics = PrometheusRegistry()
     let live: LiveConsole
+    let lines = StandInLines()
+    let findings = Shared<[ProblemFinding]>([])
     let token: String
     let clock = ManualClock(WallTime(seconds: 1_800_000_000))
     let audit = AuditInMemory()
@@ -170,7 +172,13 @@ struct ConsoleHarness {
 
     init(token: String = "secret-token") {
         self.token = token
-        live = LiveConsole(series: SeriesRecorder(metrics: metrics))
+        live = LiveConsole(
+            series: SeriesRecorder(metrics: metrics),
+            refusals: RefusalBook(provider: { _ in "c1" }, app: { _ in nil }),
+            lines: lines,
+            clock: clock,
+            findings: { [findings] in findings.withLock { $0 } }
+        )
         access = ConsoleAccess(adminToken: token, clock: clock)
     }
 

@@ -204,6 +204,13 @@ def test_every_route_answers_as_described(fresh, description):
     check("post", "/v1/send", 400, body={**order, "headers": {"x-y": "z"}})
     check("post", "/v1/send", 413, body={**order, "more": "x" * 70_000})
     check("get", "/v1/credentials")
+    # The notification above was refused.
+    eventually(lambda: check("get", "/v1/refusals")["items"], what="the group of the refusal")
+    assert check("get", "/v1/problems", actual="/v1/problems?history=1")["items"]
+    check("get", "/v1/problems", 400, actual="/v1/problems?history=all")
+    assert len(check("get", "/v1/series", actual="/v1/series?names=received")["series"]["received"]) == 900
+    check("get", "/v1/series", 400, actual="/v1/series?range=1y")
+    check("get", "/v1/events", 400, actual="/v1/events?want=everything")
     check("post", "/v1/tools/check", body={"payload": {"aps": {"allert": "x"}}})
     check("post", "/v1/tools/preview", body={"payload": {"aps": {"alert": "x"}}, "languages": ["en", "de"]})
     check("post", "/v1/tools/token", body={"text": "00" * 32})

@@ -13,7 +13,7 @@ struct LiveWatch: Service {
         await cancelWhenGracefulShutdown {
             while !Task.isCancelled {
                 gauges.readOften()
-                live.series.sample(at: clock.now(), uptime: start.duration(to: .now))
+                live.look(uptime: start.duration(to: .now))
                 // In the middle of each second, so that none is left out or counted twice.
                 let late = (clock.now().milliseconds + 500) % 1000
                 do { try await Task.sleep(for: .milliseconds(1000 - late)) } catch { return }

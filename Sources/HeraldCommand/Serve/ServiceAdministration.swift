@@ -54,13 +54,18 @@ struct ServiceAdministration: Administration {
     }
 
     var status: ServiceStatus {
-        ServiceStatus(
+        var status = ServiceStatus(
             version: Version.number,
             pid: getpid(),
             started: started,
             devicesConnected: assembly.postOffice.connectedCount,
             notificationsWaiting: assembly.engine.count
         )
+        status.drills = drills.count
+        status.clockMovedSeconds = assembly.clock.shift == .zero ? nil : assembly.clock.shift.components.seconds
+        status.diskFreeBytes = assembly.store.freeSpace
+        status.catching = assembly.catcher.state.scope != .off
+        return status
     }
 
     func journal(_ question: JournalQuestion, limit: Int) async throws -> JournalAnswer {

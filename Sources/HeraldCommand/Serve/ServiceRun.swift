@@ -83,7 +83,7 @@ struct ServiceRun {
             administration.nodeReport
         }
         let gauges = ServiceGauges(assembly, administration)
-        let live = LiveConsole(series: SeriesRecorder(metrics: metrics))
+        let live = LiveConsole(assembly, administration, search, metrics: metrics)
         let audit = AuditFile(folder: folder.auditPath, logger: assembly.logger)
         defer { audit.close() }
         let console = Console(

@@ -29,6 +29,8 @@ package struct ConsoleContext: RequestContext {
     package var coreContext: CoreRequestContextStorage
     /// The caller; nil for a request that anybody may make.
     package internal(set) var caller: ConsoleCaller?
+    /// Whether the caller would be let in again, for answers that go on.
+    var isStillIn: @Sendable () -> Bool = { true }
     /// Facts for the audit's line of this request.
     package let note = AuditNote()
     let channel: any Channel

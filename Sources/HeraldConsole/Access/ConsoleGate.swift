@@ -49,6 +49,10 @@ struct ConsoleGate: RouterMiddleware {
             if let role = rule.role {
                 guard let caller = context.caller else { throw Self.isUnknown }
                 guard caller.role >= role else { throw Self.isBeyond(role, caller) }
+                let address = context.address
+                context.isStillIn = {
+                    (try? access.caller(of: request, from: address)).map { $0.role >= role } ?? false
+                }
             }
             guard mode != .readOnly || !rule.isChange || rule.path == "/v1/session" else { throw Self.isReadOnly }
         }

@@ -38,6 +38,14 @@ package struct ServiceStatus: Codable, Hashable, Sendable {
     package let started: String
     package let devicesConnected: Int
     package let notificationsWaiting: Int
+    /// Active drills of this node.
+    package var drills = 0
+    /// How far an operator has moved the clock; nil if not at all.
+    package var clockMovedSeconds: Int64?
+    /// Free space on the disk of the data folder; nil if the system does not say.
+    package var diskFreeBytes: Int?
+    /// Whether payloads are caught.
+    package var catching = false
 
     private enum CodingKeys: String, CodingKey {
         case version
@@ -45,6 +53,10 @@ package struct ServiceStatus: Codable, Hashable, Sendable {
         case started
         case devicesConnected = "devices_connected"
         case notificationsWaiting = "notifications_waiting"
+        case drills
+        case clockMovedSeconds = "clock_moved_seconds"
+        case diskFreeBytes = "disk_free_bytes"
+        case catching
     }
 
     package init(version: String, pid: Int32, started: WallTime, devicesConnected: Int, notificationsWaiting: Int) {

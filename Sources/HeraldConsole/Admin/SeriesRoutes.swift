@@ -1,3 +1,4 @@
+import Foundation
 import HeraldWeb
 import Hummingbird
 
@@ -26,7 +27,7 @@ struct SeriesRoutes: Sendable {
     /// `&names=NAME,NAME`: all series without it.
     private func names(_ request: Request) throws -> [String] {
         guard let text = request.uri.queryParameters["names"] else { return SeriesRecorder.names }
-        let names = text.split(separator: ",").map(String.init)
+        let names = (text.removingPercentEncoding ?? String(text)).split(separator: ",").map(String.init)
         guard !names.isEmpty, names.allSatisfy(SeriesRecorder.names.contains) else {
             throw AdminError(
                 .badRequest,

@@ -66,6 +66,16 @@ package final class SeriesRecorder: Sendable {
         }
     }
 
+    /// The newest value of each series that is known.
+    package var newest: [String: Double] {
+        rings.withLock { rings in
+            guard let ring = rings[.quarterHour] else { return [:] }
+            return SeriesCatalog.names.enumerated().reduce(into: [:]) { newest, series in
+                newest[series.element] = ring.newest(of: series.offset)
+            }
+        }
+    }
+
     /// The series of some names; a name that does not exist is left out.
     package func answer(_ range: SeriesRange, names: [String]) -> SeriesAnswer {
         rings.withLock { rings in

@@ -60,11 +60,17 @@ package struct SeriesRing: Sendable {
     /// The values of a series, oldest first; nil where unknown.
     package func values(of series: Int) -> [Double?] {
         guard let current else { return Array(repeating: nil, count: capacity) }
-        return (1...Int64(capacity)).map { offset in
-            let value = values[place(series, current + offset)]
-            // Six decimals: what a number of half the size would add to them is noise.
-            return value.isFinite ? (Double(value) * 1_000_000).rounded() / 1_000_000 : nil
-        }
+        return (1...Int64(capacity)).map { number(values[place(series, current + $0)]) }
+    }
+
+    /// The value of the current step; nil if it is unknown.
+    package func newest(of series: Int) -> Double? {
+        current.flatMap { number(values[place(series, $0)]) }
+    }
+
+    /// Six decimals: further ones of such a short number are noise.
+    private func number(_ value: Float) -> Double? {
+        value.isFinite ? (Double(value) * 1_000_000).rounded() / 1_000_000 : nil
     }
 
     package mutating func add(_ sample: SeriesSample) {
@@ -93,8 +99,13 @@ package struct SeriesRing: Sendable {
             guard let base, base.uptime < uptime, case .total(let before) = base.readings[series] else { return nil }
             return max(0, total - before) / (uptime - base.uptime)
         case .distribution(let distribution, let share):
-            guard let base, case .distribution(let before, _) = base.readings[series] else { return nil }
-            return distribution.quantile(share, since: before)
+            guard let base else { return nil }
+            if case .distribution(let before, _) = base.readings[series] {
+                return distribution.quantile(share, since: before)
+            }
+            // It appears with its first value.
+            let empty = Array(repeating: Int64(0), count: distribution.counts.count)
+            return distribution.quantile(share, since: Distribution(bounds: distribution.bounds, counts: empty))
         }
     }
 

@@ -34,31 +34,3 @@ package enum JournalOutcome: String, CaseIterable, Sendable {
         }
     }
 }
-
-/// Counts of journal lines by outcome, for the lines of one commit.
-package struct JournalTally: Sendable {
-    private var states: [Int] = Array(repeating: 0, count: Int(UInt8.max) + 1)
-    private var isEmpty = true
-
-    package init() {}
-
-    package mutating func count(_ state: JournalState) {
-        states[Int(state.rawValue)] += 1
-        isEmpty = false
-    }
-
-    package mutating func clear() {
-        guard !isEmpty else { return }
-        for index in states.indices { states[index] = 0 }
-        isEmpty = true
-    }
-
-    /// The numbers of lines that are not 0.
-    package var counts: [JournalOutcome: Int] {
-        guard !isEmpty else { return [:] }
-        return JournalState.allCases.reduce(into: [:]) { counts, state in
-            let count = states[Int(state.rawValue)]
-            if count > 0 { counts[JournalOutcome(state), default: 0] += count }
-        }
-    }
-}

@@ -21,6 +21,8 @@ package final class SQLiteStore: Sendable {
     let channelReports = LocalChannelReports()
     /// The journal's new lines.
     package let feed = JournalFeed()
+    /// The requests in each commit of the journal.
+    package let tallies = JournalTallies()
     /// The names of the journal's senders.
     package let senders = SenderNames()
     let logger: Logger
@@ -142,6 +144,7 @@ package final class SQLiteStore: Sendable {
             gate: gate,
             reporter: reporter,
             feed: feed,
+            tallies: tallies,
             senders: senders,
             statistics: counters,
             clock: clock,

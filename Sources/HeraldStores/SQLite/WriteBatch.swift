@@ -103,7 +103,7 @@ struct WriteBatch {
     mutating func record(_ event: JournalEvent) {
         if journal.isEmpty || journal[journal.count - 1].isFull { journal.append(JournalRow()) }
         journal[journal.count - 1].append(event)
-        tally.count(event.state)
+        tally.count(event)
         if let sender = event.request?.sender, sender.value > newestSender.value { newestSender = sender }
     }
 

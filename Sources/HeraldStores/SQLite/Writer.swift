@@ -24,6 +24,7 @@ final class Writer {
         let gate: StoreGate
         let reporter: WeakReporter
         let feed: JournalFeed
+        let tallies: JournalTallies
         let senders: SenderNames
         let statistics: StatisticsCounters
         let clock: any WallClock
@@ -148,6 +149,7 @@ final class Writer {
     private func report(_ commit: Commit) {
         let puts = batch.puts
         if !puts.isEmpty { store.reporter.current?.stored(puts) }
+        store.tallies.report(batch.tally, at: batch.now)
         if store.feed.isFollowed { store.feed.publish(batch.events) }
         for completion in commit.completions { completion.settle(.accepted) }
         for afterwards in commit.afterwards { afterwards() }
