@@ -1,8 +1,9 @@
-import Foundation
 import HeraldCluster
 import HeraldConsole
 import HeraldMailbox
 import HeraldModel
+import HeraldStores
+import HeraldTrust
 import HeraldWeb
 
 /// Searches and lives of the journal of a service, in a cluster of all nodes.
