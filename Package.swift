@@ -133,7 +133,7 @@ let package = Package(
         ),
         herald(
             "HeraldWeb",
-            [hummingbird, hummingbirdCore, httpTypes, lifecycle, logging, nioCore, nioHTTP1],
+            ["HeraldModel", hummingbird, hummingbirdCore, httpTypes, lifecycle, logging, nioCore, nioHTTP1],
             hasResources: true
         ),
         herald(

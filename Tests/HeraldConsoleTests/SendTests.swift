@@ -7,7 +7,7 @@ import Testing
 
 struct SendTests {
     private func caller(_ role: ConsoleRole) -> ConsoleCaller {
-        ConsoleCaller(name: "ci", role: role, address: "127.0.0.1", proof: .token)
+        ConsoleCaller(member: ConsoleMember(name: "ci", role: role), address: "127.0.0.1", proof: .token)
     }
 
     @Test func `a sender sends in the sandbox, an admin in both environments`() throws {

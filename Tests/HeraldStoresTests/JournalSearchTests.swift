@@ -34,7 +34,7 @@ struct JournalSearchTests {
                     environment: .production
                 ),
                 id: id,
-                slot: number % 5 == 0 ? nil : slot,
+                device: number % 5 == 0 ? nil : slot.device,
                 app: nil,
                 at: time,
                 request: JournalRequest(

@@ -3,7 +3,6 @@
 The page's files and its policy are those of the binary; `test_console_page.py` has ways through the real service too.
 """
 
-import datetime
 import json
 import pathlib
 import queue
@@ -15,7 +14,7 @@ from http.server import BaseHTTPRequestHandler
 
 import console_service
 import pytest
-from screen_page import PATIENCE, Page
+from screen_page import PATIENCE
 
 SOURCES = pathlib.Path(__file__).resolve().parents[2] / "Sources"
 RESOURCES = SOURCES / "HeraldConsole/Resources"
@@ -196,14 +195,6 @@ class Request(BaseHTTPRequestHandler):
                 self.wfile.write(f"id: {number}\nevent: {kind}\ndata: {json.dumps(data)}\n\n".encode())
         finally:
             self.service.leave(watcher)
-
-
-@pytest.fixture(scope="module")
-def browser():
-    """One browser for the module."""
-    page = Page()
-    yield page
-    page.close()
 
 
 @pytest.fixture

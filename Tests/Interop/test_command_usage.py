@@ -16,7 +16,7 @@ from service import HERALD, PATIENCE, ROOT, TEAM, TOPIC, eventually, herald
 COMMANDS = [
     ["serve"], ["status"], ["init"], ["provider"], ["provider", "certificate"], ["provider", "key"], ["provider", "list"],
     ["provider", "revoke"], ["app"], ["app", "forget"], ["app", "list"], ["app", "claim"], ["app", "release"], ["device"], ["device", "enroll"], ["device", "list"], ["device", "revoke"], ["agent", "run"],
-    ["send"], ["check"], ["journal"], ["backup"], ["restore"], ["doctor"], ["token", "inspect"], ["token", "keys"], ["token", "rotate"], ["token", "retire"],
+    ["send"], ["check"], ["journal"], ["backup"], ["restore"], ["doctor"], ["console"], ["console", "link"], ["console", "token"], ["console", "tokens"], ["console", "revoke"], ["token", "inspect"], ["token", "keys"], ["token", "rotate"], ["token", "retire"],
 ]
 DAY = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z"
 
@@ -67,6 +67,7 @@ NEEDED = {
     "agent schedule": ["--app", TOPIC, "--after", "1h", "--alert", "x"], "agent cancel": ["--app", TOPIC, "--all"],
     "agent set": ["--home"], "app claim": [TOPIC, "--team", TEAM], "app forget": [TOPIC], "app release": [TOPIC],
     "backup": ["out"], "clock advance": ["1h"], "cluster evict": ["herald3"], "cluster import": ["folder"],
+    "console revoke": ["x"], "console token": ["--name", "x"],
     "device enroll": ["--out", "x.pem"], "device revoke": ["x"], "drill start": ["drop", "--for", "1m"], "drill stop": ["--all"],
     "journal": ["--topic", TOPIC], "provider certificate": ["--topic", TOPIC, "--out", "x.pem"],
     "provider key": ["--team", TEAM, "--out", "."], "provider revoke": ["x"], "relay purge": ["--older-than", "7d"],

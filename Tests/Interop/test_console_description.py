@@ -81,7 +81,7 @@ def test_the_properties_are_in_snake_case(target):
 
 def test_the_description_has_every_route_and_no_other(description):
     described = set(operations(description))
-    files = [file for folder in ("Access", "Admin") for file in sorted((SOURCE / folder).glob("**/*.swift"))]
+    files = [file for folder in ("Access", "Admin", "Fleet") for file in sorted((SOURCE / folder).glob("**/*.swift"))]
     routes = re.findall(r'routes\.(get|post|put|delete)\("([^"\\]+)"', "".join(file.read_text() for file in files))
     built = {(method, "/v1/" + re.sub(r":(\w+)", r"{\1}", path)) for method, path in routes}
     assert len(built) >= 13
@@ -103,6 +103,29 @@ def conform(description, method, path, status, kind, text):
     return value
 
 
+def fleet_answers(check, service, device):
+    """Asks about devices and invitations, and for credentials."""
+    one = f"/v1/devices/{device}"
+    assert check("get", "/v1/devices/{id}", actual=one)["apps"] == []
+    check("get", "/v1/devices/{id}", 404, actual="/v1/devices/nobody")
+    check("get", "/v1/devices", 400, actual="/v1/devices?connected=perhaps")
+    labels = {"room": "hall"}
+    assert check("put", "/v1/devices/{id}/labels", actual=f"{one}/labels", body={"labels": labels})["labels"] == labels
+    check("put", "/v1/devices/{id}/labels", 400, actual=f"{one}/labels", body={"labels": {"a=b": "c"}})
+    check("put", "/v1/devices/{id}/labels", 404, actual="/v1/devices/nobody/labels", body={"labels": {}})
+    check("post", "/v1/devices/{id}/disconnect", 409, actual=f"{one}/disconnect")
+    token = "/v1/devices/{id}/apps/{topic}/token"
+    check("post", token, 404, actual=f"{one}/apps/{TOPIC}/token")
+    made = check("post", "/v1/invitations", body={"uses": 3})
+    assert made["code"] and made["uses"] == 3
+    assert [entry["id"] for entry in check("get", "/v1/invitations")["items"]] == [made["id"]]
+    check("post", "/v1/invitations", 400, body={"uses": 0})
+    for status in (200, 409):
+        check("delete", "/v1/invitations/{id}", status, actual=f"/v1/invitations/{made['id']}")
+    check("post", "/v1/credentials/certificate", 400, body={"csr": "nonsense", "topics": [TOPIC]})
+    check("post", "/v1/credentials/key", 400, body={"public_key": "nonsense", "team": TEAM})
+
+
 def test_every_route_answers_as_described(fresh, description):
     service = fresh("--clock", "adjustable").start()
     certificate, key = service.provider_certificate(TOPIC), service.provider_key()
@@ -122,25 +145,29 @@ def test_every_route_answers_as_described(fresh, description):
     check("get", "/v1/journal", 400)
     with Provider(service, key=key) as provider:
         unique = channels.publish(provider, channels.create(provider), expiration=channels.soon())
-    assert check("get", "/v1/channels", actual=f"/v1/channels?topic={TOPIC}")[0]["stored"]
+    assert check("get", "/v1/channels", actual=f"/v1/channels?topic={TOPIC}")["items"][0]["stored"]
     check("get", "/v1/channels", 400, actual="/v1/channels?topic=a..b")
     assert check("get", "/v1/journal", actual=f"/v1/journal?notification={unique}")
     check("get", "/v1/journal", 400, actual=f"/v1/journal?notification={new_id()}&limit=10001")
-    (app,) = check("get", "/v1/apps", actual=f"/v1/apps?topic={TOPIC}&limit=1")
+    (app,) = check("get", "/v1/apps", actual=f"/v1/apps?topic={TOPIC}&limit=1")["items"]
     assert (app["team"], app["channels"], app["unused"]) == (TEAM, 1, False)
-    assert check("get", "/v1/apps", actual="/v1/apps?unused=true") == []
+    assert check("get", "/v1/apps", actual="/v1/apps?unused=true") == {"items": [], "next": None}
     check("get", "/v1/apps", 400, actual="/v1/apps?limit=0")
     forget = "/v1/apps/{topic}/forget"
     check("post", forget, 409, actual=f"/v1/apps/{TOPIC}/forget")
     check("post", forget, 404, actual="/v1/apps/com.example.none/forget")
     check("post", forget, 400, actual=f"/v1/apps/{TOPIC}/forget?environment=both")
-    by_kind = {entry["kind"]: entry["id"] for entry in check("get", "/v1/credentials")}
+    by_kind = {entry["kind"]: entry["id"] for entry in check("get", "/v1/credentials")["items"] if entry["id"] != "console"}
+    for id in by_kind.values():
+        check("get", "/v1/credentials/{id}", actual=f"/v1/credentials/{id}")
+    check("get", "/v1/credentials/{id}", 404, actual="/v1/credentials/nobody")
+    fleet_answers(check, service, device)
     for id in by_kind.values():
         path = f"/v1/credentials/{id}/revoke"
         check("post", "/v1/credentials/{id}/revoke", actual=path)
         check("post", "/v1/credentials/{id}/revoke", 409, actual=path)
     check("post", "/v1/credentials/{id}/revoke", 404, actual="/v1/credentials/nobody/revoke")
-    assert check("get", "/v1/devices")[0]["id"] == device
+    assert check("get", "/v1/devices")["items"][0]["id"] == device
     for status in (200, 409):
         check("post", "/v1/devices/{id}/revoke", status, actual=f"/v1/devices/{device}/revoke")
     check("post", "/v1/devices/{id}/revoke", 404, actual="/v1/devices/nobody/revoke")

@@ -156,8 +156,14 @@ private struct CredentialNames {
     private let certificates: [String: String]
 
     init(_ trust: TrustService) async throws {
-        let all = try await trust.folder.providers.all()
-        certificates = Dictionary(all.compactMap { credential in credential.serial.map { ($0, credential.id) } }) { $1 }
+        var certificates: [String: String] = [:]
+        var after: String?
+        repeat {
+            let page = try await trust.folder.providers.page(after: after, limit: 1000)
+            for credential in page.items { if let serial = credential.serial { certificates[serial] = credential.id } }
+            after = page.next
+        } while after != nil
+        self.certificates = certificates
     }
 
     /// A certificate of an authority of the operator's own is in no list; then it is the serial number.

@@ -12,6 +12,8 @@ struct ServiceSearch: JournalSearching {
     private static let clusterInterval = Duration.seconds(1)
     /// The most lines of one life.
     private static let lifeLimit = 1000
+    /// The most devices whose names have the name that a search asks for.
+    private static let namesakes = 1000
 
     let searcher: JournalSearcher
     let journal: ServiceJournal
@@ -27,7 +29,8 @@ struct ServiceSearch: JournalSearching {
             registry: assembly.registry,
             seal: assembly.trust.seal,
             devicesNamed: { name in
-                try await devices.all().filter { $0.name?.lowercased() == name.lowercased() }.map(\.id)
+                try await devices.page(DeviceSelection(limit: ServiceSearch.namesakes, text: name)).items
+                    .filter { $0.name?.lowercased() == name.lowercased() }.map(\.id)
             },
             node: assembly.cluster?.name.text
         )

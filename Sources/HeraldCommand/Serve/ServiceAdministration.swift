@@ -67,30 +67,6 @@ struct ServiceAdministration: Administration {
         try await assembly.journal.answer(question, limit: limit)
     }
 
-    func channels(of bundle: Topic?, limit: Int) async throws -> [ChannelEntry] {
-        guard let bundle else { return assembly.channels.summaries(of: nil, limit: limit).map { ChannelEntry($0) } }
-        return PushEnvironment.allCases
-            .flatMap { assembly.channels.summaries(of: App(topic: bundle, environment: $0), limit: limit) }
-            .prefix(limit)
-            .map { ChannelEntry($0) }
-    }
-
-    func apps(of topic: Topic?, onlyUnused: Bool, limit: Int) async throws -> [AppEntry] {
-        let usages = try await assembly.registry.appUsages()
-        let apps =
-            usages
-            .filter { (topic == nil || $0.record.app.topic == topic) && ($0.isUnused || !onlyUnused) }
-            .prefix(limit)
-            .map { entry($0) }
-        guard !onlyUnused else { return apps }
-        // Topics that a team owns, and that no app has yet.
-        let known = Set(usages.map { TopicScope.bundle(of: $0.record.app.topic) })
-        let claims = assembly.trust.providerTokens.credentials.claims.all.values
-            .filter { (topic == nil || $0.topic == topic) && !known.contains($0.topic) }
-            .sorted { $0.topic.name < $1.topic.name }
-        return apps + claims.prefix(limit - apps.count).map { AppEntry($0.topic, owner: AppEntry.Owner($0)) }
-    }
-
     func forgetApp(_ topic: Topic, in environment: PushEnvironment?) async throws -> [AppEntry] {
         let environments = environment.map { [$0] } ?? PushEnvironment.allCases
         // All or none, as far as nothing changes meanwhile.
@@ -125,7 +101,7 @@ struct ServiceAdministration: Administration {
         )
     }
 
-    private func entry(_ usage: AppUsage) -> AppEntry {
+    func entry(_ usage: AppUsage) -> AppEntry {
         let claim = assembly.trust.providerTokens.credentials.claims.claim(of: usage.record.app.topic)
         let owner = claim.map { AppEntry.Owner($0) }
         return switch usage.record.origin {
@@ -141,34 +117,10 @@ struct ServiceAdministration: Administration {
         }
     }
 
-    func credentials() async throws -> [CredentialEntry] {
-        let own = assembly.trust.consoleKey.map { CredentialEntry(console: $0) }
-        return try await asked {
-            try await assembly.trust.folder.providers.all().map { CredentialEntry($0) } + [own].compactMap(\.self)
-        }
-    }
-
-    func revokeCredential(_ id: String) async throws -> CredentialEntry {
-        guard id != ConsoleCredential.id else {
-            throw AdminError(.conflict, "the console's own key is in no file, and ends with the service")
-        }
-        return try await revoke(id) {
-            CredentialEntry(try await assembly.trust.folder.providers.revoke(id, now: assembly.clock.now()))
-        }
-    }
-
-    func devices() async throws -> [DeviceEntry] {
-        try await asked { try await assembly.trust.folder.devices.all().map { entry($0) } }
-    }
-
-    func revokeDevice(_ id: String) async throws -> DeviceEntry {
-        try await revoke(id) { entry(try await assembly.trust.folder.devices.revoke(id, now: assembly.clock.now())) }
-    }
-
     /// Revokes a peer, and applies it to open connections.
     ///
     /// As long as that fails, a repetition gets the same error, and not that the peer is revoked.
-    private func revoke<Entry>(_ id: String, _ revoke: () async throws -> Entry) async throws -> Entry {
+    func revoke<Entry>(_ id: String, _ revoke: () async throws -> Entry) async throws -> Entry {
         try await asked {
             let outcome: Result<Entry, TrustError>
             do {
@@ -192,20 +144,8 @@ struct ServiceAdministration: Administration {
         }
     }
 
-    private func entry(_ device: EnrolledDevice) -> DeviceEntry {
-        DeviceEntry(
-            id: device.id.name,
-            name: device.name,
-            serial: device.serial,
-            created: device.created.rfc3339,
-            expires: device.expires.rfc3339,
-            revoked: device.revoked?.rfc3339,
-            connected: assembly.registry.number(of: device.id).map { isConnected($0) } ?? false
-        )
-    }
-
     /// Whether a device is connected to this node, or to another one of its cluster.
-    private func isConnected(_ device: DeviceNumber) -> Bool {
+    func isConnected(_ device: DeviceNumber) -> Bool {
         assembly.postOffice.isConnected(device) || assembly.cluster?.isHeldElsewhere(device) == true
     }
 
@@ -263,7 +203,7 @@ struct ServiceAdministration: Administration {
     }
 
     /// Translates trust's errors into the admin API's.
-    private func asked<Answer>(_ work: () async throws -> Answer) async throws -> Answer {
+    func asked<Answer>(_ work: () async throws -> Answer) async throws -> Answer {
         do {
             return try await work()
         } catch let error as TrustError {
@@ -271,63 +211,11 @@ struct ServiceAdministration: Administration {
                 switch error.code {
                 case .unknownID: .notFound
                 case .alreadyRevoked: .conflict
-                case .invalidArgument: .badRequest
+                case .invalidArgument, .badRequest: .badRequest
+                case .tooMany, .noSigningKey: .conflict
                 default: .failed
                 }
             throw AdminError(code, error.message)
         }
-    }
-}
-
-extension ChannelEntry {
-    init(_ summary: ChannelService.Summary) {
-        self.init(
-            id: summary.channel.id.base64,
-            topic: summary.app.topic,
-            environment: summary.app.environment,
-            policy: summary.channel.storage.rawValue,
-            created: summary.channel.created.rfc3339,
-            subscribers: summary.feed.subscribers,
-            published: summary.feed.published,
-            delivered: summary.feed.delivered,
-            stored: summary.hasStoredMessage
-        )
-    }
-}
-
-extension AppEntry.Owner {
-    init(_ claim: TopicClaim) {
-        self.init(team: claim.team, since: claim.since, origin: claim.origin.rawValue)
-    }
-}
-
-extension CredentialEntry {
-    /// The key with which the console sends: valid until the process ends.
-    init(console key: ProviderKey) {
-        self.init(
-            id: ConsoleCredential.id,
-            kind: .key,
-            serial: nil,
-            team: nil,
-            topics: [],
-            environments: PushEnvironment.allCases,
-            created: key.created.rfc3339,
-            expires: nil,
-            revoked: nil
-        )
-    }
-
-    init(_ credential: Credential) {
-        self.init(
-            id: credential.id,
-            kind: credential.kind == .key ? .key : .certificate,
-            serial: credential.serial,
-            team: credential.team,
-            topics: credential.topics,
-            environments: credential.environments.sorted { $0.rawValue < $1.rawValue },
-            created: credential.created.rfc3339,
-            expires: credential.expires?.rfc3339,
-            revoked: credential.revoked?.rfc3339
-        )
     }
 }

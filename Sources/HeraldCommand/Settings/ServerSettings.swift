@@ -77,6 +77,12 @@ enum ServerSettings {
                 "Address of the console, which is for operators."
             },
             .port("console-port", \.consolePort) { "Port of the console: health, metrics and the admin API." },
+            .choice("console-mode", \.consoleMode, valueName: "mode") {
+                """
+                Extent of the console: read-only refuses changes at its port, api-only has no page, off has no port. The \
+                commands on this machine always work.
+                """
+            },
             .list(
                 "proxy-protocol",
                 \.proxies,

@@ -14,19 +14,14 @@ package struct ConsoleCaller: Hashable, Sendable {
         case socket
     }
 
-    /// Name of the session or token; `uid 1000` at the socket.
-    package let name: String
-    package let role: ConsoleRole
+    let member: ConsoleMember
     /// IP address; `socket` at the socket.
     package let address: String
     package let proof: Proof
 
-    package init(name: String, role: ConsoleRole, address: String, proof: Proof) {
-        self.name = name
-        self.role = role
-        self.address = address
-        self.proof = proof
-    }
+    /// Name of the session or token; `uid 1000` at the socket.
+    package var name: String { member.name }
+    package var role: ConsoleRole { member.role }
 }
 
 /// Context of a request to the console.

@@ -150,47 +150,6 @@ package struct JournalEntry: Codable, Hashable, Sendable {
     }
 }
 
-/// A provider's certificate or key.
-package struct CredentialEntry: Codable, Hashable, Sendable {
-    package enum Kind: String, Codable, Sendable {
-        case certificate
-        case key
-    }
-
-    package let id: String
-    package let kind: Kind
-    /// Lower-case hex; nil for a key.
-    package let serial: String?
-    package let team: String?
-    package let topics: [Topic]
-    package let environments: [PushEnvironment]
-    package let created: String
-    package let expires: String?
-    package let revoked: String?
-
-    package init(
-        id: String,
-        kind: Kind,
-        serial: String?,
-        team: String?,
-        topics: [Topic],
-        environments: [PushEnvironment],
-        created: String,
-        expires: String?,
-        revoked: String?
-    ) {
-        self.id = id
-        self.kind = kind
-        self.serial = serial
-        self.team = team
-        self.topics = topics
-        self.environments = environments
-        self.created = created
-        self.expires = expires
-        self.revoked = revoked
-    }
-}
-
 /// A broadcast channel.
 package struct ChannelEntry: Codable, Hashable, Sendable {
     /// Channel identifier, in base64.
@@ -305,37 +264,6 @@ package struct AppEntry: Codable, Hashable, Sendable {
         self.owner = owner.team
         ownerSince = owner.since
         ownerOrigin = owner.origin
-    }
-}
-
-/// An enrolled device.
-package struct DeviceEntry: Codable, Hashable, Sendable {
-    package let id: String
-    package let name: String?
-    /// Lower-case hex.
-    package let serial: String
-    package let created: String
-    package let expires: String
-    package let revoked: String?
-    /// Whether it is connected now.
-    package let connected: Bool
-
-    package init(
-        id: String,
-        name: String?,
-        serial: String,
-        created: String,
-        expires: String,
-        revoked: String?,
-        connected: Bool
-    ) {
-        self.id = id
-        self.name = name
-        self.serial = serial
-        self.created = created
-        self.expires = expires
-        self.revoked = revoked
-        self.connected = connected
     }
 }
 

@@ -42,7 +42,8 @@ export const post = (path, body, signal) => ask("POST", path, body, signal);
 /** A path with the members of a query that have a value. */
 export function withQuery(path, query) {
   const set = Object.entries(query).filter(([, value]) => value !== undefined && value !== null && value !== "");
-  return set.length ? `${path}?${new URLSearchParams(set)}` : path;
+  // As RFC 3986 has it: a space is not a plus sign.
+  return set.length ? `${path}?${set.map(([name, value]) => `${name}=${encodeURIComponent(value)}`).join("&")}` : path;
 }
 
 /** Opens a stream of events, and calls `hear(kind, data, id)` with each. Returns when it ends. */

@@ -24,33 +24,38 @@ function dates(options) {
   return made.get(key);
 }
 
+/** A time in a format; what is no time is shown as none. */
+function written(options, time) {
+  const date = new Date(time);
+  return Number.isNaN(date.getTime()) ? "–" : dates(options).format(date);
+}
+
 const TIME = { hour: "2-digit", minute: "2-digit", second: "2-digit" };
 const DAY = { day: "numeric", month: "short" };
 
 /** The time of day, with milliseconds if asked for. */
 export function clockTime(time, hasFraction = false) {
-  return dates(hasFraction ? { ...TIME, fractionalSecondDigits: 3 } : TIME).format(new Date(time));
+  return written(hasFraction ? { ...TIME, fractionalSecondDigits: 3 } : TIME, time);
 }
 
 /** The time of day, with the day if it is not today. */
 export function shortTime(time) {
-  const date = new Date(time);
-  const isToday = date.toDateString() === new Date(now()).toDateString();
-  return dates(isToday ? TIME : { ...DAY, hour: "2-digit", minute: "2-digit" }).format(date);
+  const isToday = new Date(time).toDateString() === new Date(now()).toDateString();
+  return written(isToday ? TIME : { ...DAY, hour: "2-digit", minute: "2-digit" }, time);
 }
 
 export function fullTime(time) {
-  return dates({ dateStyle: "medium", timeStyle: "long" }).format(new Date(time));
+  return written({ dateStyle: "medium", timeStyle: "long" }, time);
 }
 
 export function day(time) {
-  return dates({ dateStyle: "medium" }).format(new Date(time));
+  return written({ dateStyle: "medium" }, time);
 }
 
 /** The end of an interval of a chart, as fine as the interval asks for. */
 export function axisTime(time, step) {
-  if (step >= 900) return dates({ ...DAY, hour: "2-digit", minute: "2-digit" }).format(time);
-  return dates(step < 60 ? TIME : { hour: "2-digit", minute: "2-digit" }).format(time);
+  if (step >= 900) return written({ ...DAY, hour: "2-digit", minute: "2-digit" }, time);
+  return written(step < 60 ? TIME : { hour: "2-digit", minute: "2-digit" }, time);
 }
 
 /** An element with a time, whose title has all of it. */

@@ -34,10 +34,7 @@ export function hearKeys(app) {
       j: () => moveRow(1),
       k: () => moveRow(-1),
       p: () => app.page?.pause?.(),
-      "?": () => {
-        app.isHelpOpen = true;
-        app.draw();
-      },
+      "?": () => app.openHelp(),
     }[event.key];
     if (!deed) return;
     event.preventDefault();

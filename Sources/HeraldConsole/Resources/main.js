@@ -7,10 +7,9 @@ import { hearKeys } from "./keys.js";
 import { Live } from "./live.js";
 import { followLinks, route } from "./router.js";
 import { frame } from "./shell.js";
-import { signIn } from "./sign-in.js";
 import { loading } from "./ui.js";
 import { search } from "./search.js";
-import { markLanguage, t } from "./words.js";
+import { markLanguage, readWords, t } from "./words.js";
 
 const DRAW_INTERVAL = 250;
 const SAY_INTERVAL = 5000;
@@ -27,6 +26,7 @@ const app = {
   /** The open page; null while it is loaded. */
   page: null,
   told: null,
+  drills: [],
   /** A question to the person: `{ title, words, act, typed }`. */
   question: null,
   isMoreOpen: false,
@@ -100,8 +100,15 @@ const app = {
     }
   },
 
-  ask(question) {
+  async ask(question) {
+    this.dialogs ??= await import("./dialogs.js");
     this.question = { ...question, text: "" };
+    this.draw();
+  },
+
+  async openHelp() {
+    [this.dialogs] = await Promise.all([this.dialogs ?? import("./dialogs.js"), readWords(), readStyle()]);
+    this.isHelpOpen = true;
     this.draw();
   },
 
@@ -127,6 +134,11 @@ const app = {
     this.page?.close?.();
     this.page = null;
     this.session = null;
+    this.askToSignIn();
+  },
+
+  async askToSignIn() {
+    this.signInView ??= (await import("./sign-in.js")).signIn;
     this.draw();
   },
 
@@ -140,7 +152,9 @@ const app = {
   },
 
   async readStatus() {
-    this.status = { ...this.status, ...(await get("/v1/status")) };
+    const status = await get("/v1/status");
+    this.drills = status.drills ? await get("/v1/drills") : [];
+    this.status = { ...this.status, ...status };
     this.draw();
   },
 };
@@ -160,13 +174,15 @@ function drawNow() {
   const { session, page } = app;
   document.title = [page?.title, "Herald"].filter(Boolean).join(" – ");
   const content = session === undefined ? [h("main", { key: "main", id: "main" }, h("h1", { class: "unseen" }, "Herald"), app.failure ? app.failure : loading())]
-    : session === null ? signIn(app) : frame(app, page ? page.view() : loading());
+    : session === null ? app.signInView?.(app) ?? loading() : frame(app, page ? page.view() : loading());
   render(document.getElementById("page"), content);
 }
 
 const live = new Live(
   (kind, data) => {
     if (kind === "counts") app.status = { ...app.status, ...data };
+    // A drill, a moved clock and the like are problems too.
+    if (kind === "problems") app.readStatus().catch((error) => app.notice(error));
     app.page?.hear?.(kind, data);
     app.drawSoon();
   },
@@ -202,7 +218,9 @@ async function follow() {
   app.draw();
   let module;
   try {
-    module = await import(`./page-${app.route.name}.js`);
+    // Now has its words and its style in the first files; those of the others follow it.
+    const rest = Promise.all([readWords(), readStyle()]);
+    [module] = await Promise.all([import(`./page-${app.route.name}.js`), app.route.name === "now" ? null : rest]);
   } catch {
     // The service was replaced by another version since the page was loaded.
     return location.reload();
@@ -217,12 +235,27 @@ async function follow() {
   return app.draw();
 }
 
+let style = null;
+
+/** Reads the style of the pages that open later. */
+function readStyle() {
+  style ??= new Promise((done, fail) => {
+    const link = document.createElement("link");
+    link.rel = "stylesheet";
+    link.href = new URL("pages.css", import.meta.url).pathname;
+    link.onload = done;
+    link.onerror = fail;
+    document.head.append(link);
+  });
+  return style;
+}
+
 async function start() {
   app.draw();
   try {
     app.session = await get("/v1/session");
   } catch (error) {
-    if (error.status === 401 || error.status === 403) app.session = null;
+    if (error.status === 401 || error.status === 403) app.leave();
     else setTimeout(start, 2000);
     return app.draw();
   }
@@ -239,9 +272,8 @@ async function enter() {
   try {
     await app.signIn({ code });
   } catch (error) {
-    app.session = null;
     app.signInFailure = error.message;
-    app.draw();
+    app.leave();
   }
   return undefined;
 }
@@ -249,7 +281,8 @@ async function enter() {
 const theme = localStorage.getItem("herald-theme");
 if (theme) document.documentElement.dataset.theme = theme;
 app.setTheme = (name) => {
-  document.documentElement.dataset.theme = name;
+  if (name) document.documentElement.dataset.theme = name;
+  else delete document.documentElement.dataset.theme;
   localStorage.setItem("herald-theme", name);
   app.draw();
 };

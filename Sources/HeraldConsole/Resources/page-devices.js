@@ -1,6 +1,6 @@
 // Devices: the list, and an invitation for a new one.
 
-import { get, post, withQuery } from "./api.js";
+import { ask, get, post, withQuery } from "./api.js";
 import { h } from "./dom.js";
 import { ago, day, number, when } from "./format.js";
 import { link, place } from "./router.js";
@@ -15,6 +15,7 @@ export default class Devices {
     this.app = app;
     this.set(route);
     this.list = new Pages(app, (after) => get(withQuery("/v1/devices", { limit: LIMIT, after, q: this.q, connected: this.connected })));
+    this.invitations = new Pages(app, (after) => get(withQuery("/v1/invitations", { limit: LIMIT, after })));
     this.invitation = null;
     this.asked = null;
   }
@@ -71,27 +72,43 @@ export default class Devices {
   openInvitation() {
     this.asked = { name: "", uses: "1", days: "1" };
     this.invitation = null;
-    this.app.draw();
+    this.invitations.start();
   }
 
   invite() {
     const { asked, invitation, app } = this;
     const send = async () => {
-      const body = { name: asked.name || undefined, uses: Number(asked.uses), valid_for: asked.valid };
-      const made = await app.act(() => post("/v1/invitations", body));
+  XX = await app.act(() => post("/v1/invitations", body));
       if (made) this.invitation = made;
+      this.invitations.start();
       app.draw();
     };
     const set = (name) => (value) => (asked[name] = value);
-    const text = invitation && (invitation.code ?? invitation.invitation ?? invitation.text ?? "");
+    const text = invitation?.code ?? "";
     return section(t("devices.invite"), { key: "invite", actions: button(t("close"), () => {
       this.asked = null;
       app.draw();
     }) }, invitation ? [note("good", h("p", null, t("devices.invited"))), h("pre", { class: "code", tabindex: "0", role: "region", "aria-label": t("devices.invite") }, text), h("div", { class: "actions" }, copyButton(app, "invitation", text, t("one.copy.id")))]
       : form(send, { class: "stack" }, h("div", { class: "fields" },
         field("invite-name", t("devices.name"), asked.name, set("name"), { maxlength: 64 }),
-        field("invite-uses", t("devices.uses"), asked.uses, set("uses"), { type: "number", min: 1, max: 10000 })),
-      h("div", null, h("button", { type: "submit", class: "button main" }, t("devices.make")))));
+        field("invite-uses", t("devices.uses"), asked.uses, set("uses"), { type: "number", min: 1 }), field("invite-days", t("providers.days"), asked.days, set("days"), { type: "number", min: 1 })),
+      h("div", null, h("button", { type: "submit", class: "button main" }, t("devices.make")))), this.invited());
+  }
+
+  /** The invitations that are open. */
+  invited() {
+    const { app, invitations } = this;
+    const open = (invitations.items ?? []).filter(({ state }) => state === "open");
+    const withdraw = async ({ id }) => {
+      await app.act(() => ask("DELETE", `/v1/invitations/${encodeURIComponent(id)}`), t("invitations.withdrawn"));
+      invitations.start();
+    };
+    return open.length > 0 && table({
+      key: "invitations", caption: t("invitations.title"), rows: open, id: ({ id }) => id, columns: [
+        { label: t("invitations.title"), place: "main", cell: ({ name, id }) => name ?? id }, { label: t("invitations.used"), place: "labelled", cell: ({ used, uses }) => t("invitations.of", { used: number(used), uses: number(uses) }) },
+        { label: t("tokens.ends"), place: "labelled", cell: ({ expires }) => when(expires, day(expires)) }, { label: t("channels.deeds"), cell: (one) => button(t("invitations.withdraw"), () => withdraw(one), { about: one.name ?? one.id }) },
+      ],
+    });
   }
 }
 

@@ -8,7 +8,6 @@ import { icon } from "./icons.js";
 import { json } from "./json.js";
 import { address, link, place } from "./router.js";
 import { search } from "./search.js";
-import { catching } from "./shell.js";
 import { bugReport, curl } from "./snippets.js";
 import { stateIcon, stateTag, tone } from "./states.js";
 import { button, copyButton, empty, facts, failureNote, loading, note, section } from "./ui.js";
@@ -35,13 +34,13 @@ export default class Notification {
     await this.read();
     this.readNeighbours();
     this.readCaught();
-    this.follow();
+    this.watchLife();
   }
 
   close() {
     this.isClosed = true;
     clearTimeout(this.timer);
-    this.request?.abort();
+    this.reading?.abort();
   }
 
   catchUp() {
@@ -49,9 +48,9 @@ export default class Notification {
   }
 
   async read(wait) {
-    this.request?.abort();
+    this.reading?.abort();
     const request = new AbortController();
-    this.request = request;
+    this.reading = request;
     try {
       const path = `/v1/journal/${encodeURIComponent(this.id)}`;
       this.life = await get(wait ? withQuery(path, { wait, until: "final" }) : path, request.signal);
@@ -66,7 +65,7 @@ export default class Notification {
   }
 
   /** Follows a life until its end. */
-  async follow() {
+  async watchLife() {
     while (!this.isClosed && this.app.session && this.life && !this.life.final) {
       const [before, count] = [performance.now(), this.life.lines.length];
       if (document.hidden || !this.app.link.up || !(await this.read(WAIT)) || (performance.now() - before < 1000 && this.life.lines.length === count)) {
@@ -93,7 +92,7 @@ export default class Notification {
   }
 
   async readCaught() {
-    if (!catching(this.app) || !this.app.may("sender") || !this.life) return;
+    if (!this.app.status.catching || !this.app.may("sender") || !this.life) return;
     const [line] = this.life.lines;
     try {
       const { items } = await get(withQuery("/v1/caught", { q: `id:${line?.id ?? this.id}`, limit: 1 }));
@@ -109,16 +108,16 @@ export default class Notification {
     const head = h("div", { key: "head", class: "page-head" }, link("/notifications", { class: "back" }, t("place.notifications")),
       h("h1", null, t("one.heading"), " ", h("span", { class: "mono", dir: "auto" }, life?.lines[0]?.id ?? this.id)),
       h("div", { class: "actions" }, copyButton(this.app, "id", life?.lines[0]?.id ?? this.id, t("one.copy.id"))));
-    if (failure) return [head, failure.status === 404 ? this.unknown() : failureNote(failure, () => this.start())];
+    if (failure) return [head, failure.status === 404 || failure.status === 400 ? this.unknown() : failureNote(failure, () => this.start())];
     if (!life) return [head, loading()];
     if (life.lines.length === 0) return [head, this.unknown()];
     const [first, last] = [life.lines[0], life.lines.at(-1)];
     const known = (name) => life.lines.find((line) => line[name] !== undefined && line[name] !== "")?.[name];
-    return [head, this.summary(first, last), h("div", { key: "columns", class: "columns uneven" }, this.steps(), h("div", { class: "stack" }, this.request(first, known), this.around(), this.payload(known), this.copies(first)))];
+    return [head, this.summary(first, last), h("div", { key: "columns", class: "columns uneven" }, h("div", { class: "stack" }, this.steps(), this.copies(first)), h("div", { class: "stack" }, this.request(first, known), this.around(), this.payload()))];
   }
 
   unknown() {
-    return empty(t("one.unknown"), h("ul", { class: "reasons" }, ["never", "old", "refused", "node"].map((reason) => h("li", { key: reason }, t(`one.unknown.${reason}`)))),
+    return empty(this.failure?.message ?? t("one.unknown"), h("p", null, t("one.unknown")), h("ul", { class: "reasons" }, ["never", "old", "refused", "node"].map((reason) => h("li", { key: reason }, t(`one.unknown.${reason}`)))),
       h("p", { class: "actions" }, link("/refusals", { class: "button" }, t("place.refusals")), button(t("failure.retry"), () => this.start())));
   }
 
@@ -140,9 +139,9 @@ export default class Notification {
     return section(t("one.life"), { key: "life" }, h("ol", { class: "life" }, shown.map((line, index) => h("li", { key: index, "data-tone": tone(line.state) },
       h("span", { class: "life-dot" }, icon(stateIcon(line.state))),
       h("div", { class: "life-words" },
-        h("p", null, when(line.time, clockTime(line.time, true)), index > 0 && h("span", { class: "quiet" }, ` +${duration(Date.parse(line.time) - Date.parse(lines[index - 1].time))}`), line.node && h("span", { class: "quiet" }, ` ${line.node}`)),
-        h("p", null, stateTag(line), line.devices !== undefined && ` ${t("just.devices", { count: line.devices, n: number(line.devices) })}`,
-          lines.length > 2 && line.device && line.device !== lines[0].device && [" ", h("bdi", null, line.device)]),
+        h("p", { class: "life-head" }, stateTag(line), when(line.time, clockTime(line.time, true)), index > 0 && h("span", { class: "quiet" }, ` +${duration(Date.parse(line.time) - Date.parse(lines[index - 1].time))}`), line.node && h("span", { class: "quiet" }, ` ${line.node}`)),
+        line.devices !== undefined && h("p", null, t("just.devices", { count: line.devices, n: number(line.devices) })),
+        line.device && line.device !== lines[0].device && h("p", null, h("bdi", null, line.device)),
         words[index]?.words && words[index].words !== line.state && h("p", { dir: "auto" }, words[index].words),
         line.explanation && h("p", { dir: "auto" }, line.explanation),
         words[index]?.hint && index < lines.length - 1 && h("p", { class: "quiet", dir: "auto" }, words[index].hint))))),
@@ -170,8 +169,8 @@ export default class Notification {
 
   payload() {
     const { caught } = this;
-    return section(t("one.payload"), { key: "payload" }, caught ? json(caught.payload, t("one.payload"))
-      : h("p", { class: "quiet" }, catching(this.app) ? t("one.payload.other") : t("one.payload.off")));
+    return section(t("one.payload"), { key: "payload" }, caught ? json(caught.payload)
+      : h("p", { class: "quiet" }, this.app.status.catching ? t("one.payload.other") : t("one.payload.off")));
   }
 
   copies(first) {

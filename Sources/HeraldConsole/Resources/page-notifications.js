@@ -72,13 +72,13 @@ export default class Notifications {
   }
 
   close() {
-    this.request?.abort();
+    this.reading?.abort();
   }
 
   async read(cursor) {
-    this.request?.abort();
+    this.reading?.abort();
     const request = new AbortController();
-    this.request = request;
+    this.reading = request;
     this.isSearching = true;
     this.app.draw();
     const after = this.from && !cursor ? this.from : this.after;
@@ -126,9 +126,9 @@ export default class Notifications {
     const text = this.typed.trim();
     if (UUID.test(text)) return this.app.go(place("notifications", text.toLowerCase()));
     if (TOKEN.test(text) && this.app.may("sender")) {
-      const found = await this.app.act(() => post("/v1/tools/token", { token: text }));
+      const found = await this.app.act(() => post("/v1/tools/token", { text }));
       if (found?.device) return this.app.setQuery({ q: [`device:${found.device}`, found.topic && `topic:${found.topic}`].filter(Boolean).join(" ") }, false);
-      if (found) this.app.fail(found.explanation ?? found.error ?? t("find.token"));
+      if (found) this.app.fail(found.verdict ?? t("find.token"));
       return undefined;
     }
     if (text === this.q) return this.start();

@@ -141,7 +141,7 @@ export default class Now {
     const last = known.at(-1);
     const live = this.app.status[name];
     const rate = known.length ? known.slice(-10).reduce((sum, value) => sum + value, 0) / Math.min(10, known.length) : null;
-    const words = kind === "rate" ? (rate === null ? "–" : t("now.rate", { n: number(rate) })) : kind === "time" ? (last === undefined ? "–" : duration(last * 1000)) : number(live ?? last);
+    const words = kind === "rate" ? ((live ?? rate) === null ? "–" : t("now.rate", { n: number(live ?? rate) })) : kind === "time" ? ((live ?? last) === undefined ? "–" : duration((live ?? last) * 1000)) : number(live ?? last);
     const label = t(`series.${name}`);
     return h("li", { key: name, class: "tile" }, h("span", { class: "tile-name" }, label), h("strong", null, words),
       known.length > 1 ? spark(values, t("chart.spark", { name: label, low: number(Math.min(...known)), high: number(Math.max(...known)) })) : h("span", { class: "spark" }));
@@ -166,12 +166,12 @@ export default class Now {
     },
     problems && shown.length === 0 && empty(this.hasHistory ? t("problems.never") : t("problems.none")),
     h("ul", { class: "problems" }, shown.map((problem) => h("li", { key: `${problem.since} ${problem.what}` },
-      note(problem.until ? "quiet" : "bad",
+      note(problem.until ? "quiet" : { problem: "bad", warning: "waiting" }[problem.severity] ?? "quiet",
         h("p", { dir: "auto" }, h("strong", null, problem.what)),
         problem.why && h("p", { dir: "auto" }, problem.why),
         problem.action && h("p", { dir: "auto" }, problem.action),
         h("p", { class: "quiet" }, problem.since && t("problems.since", { time: ago(problem.since) }), problem.until && `, ${t("problems.until", { time: ago(problem.until) })}`,
-          problem.link && [" · ", link(problem.link, null, t("problems.more"))]))))));
+          manual(problem)))))));
   }
 
   just() {
@@ -191,6 +191,13 @@ export default class Now {
   firstSteps() {
     return empty(t("just.none"), this.app.may("sender") && h("p", null, link("/compose", { class: "button" }, t("just.compose"))));
   }
+}
+
+/** The page that shows more of a problem, or the place in the manual. */
+function manual({ kind, link: words }) {
+  const page = { refusals: "/refusals", drill: "/drills", moved_clock: "/drills", clock: "/drills" }[kind];
+  if (page) return [" · ", link(page, null, t("problems.more"))];
+  return words && [" · ", h("code", { class: "mono" }, words)];
 }
 
 /** One line a notification: the newest. `lines` is newest first. */

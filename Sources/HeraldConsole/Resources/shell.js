@@ -2,9 +2,8 @@
 
 import { post } from "./api.js";
 import { h } from "./dom.js";
-import { clockTime, duration, number } from "./format.js";
+import { clockTime, duration } from "./format.js";
 import { icon } from "./icons.js";
-import { help, question } from "./dialogs.js";
 import { link } from "./router.js";
 import { button, iconButton } from "./ui.js";
 import { t } from "./words.js";
@@ -22,7 +21,7 @@ export function frame(app, content) {
   return [
     h("a", { key: "skip", class: "skip", href: "#main" }, t("skip")),
     h("header", { key: "head", class: "head" }, head(app)),
-    h("div", { key: "bars", class: "bars" }, unusual(app)),
+    h("section", { key: "bars", class: "bars", "aria-label": t("bars") }, unusual(app)),
     h("div", { key: "body", class: "body" },
       h("nav", { key: "rail", class: "rail", "aria-label": t("nav") }, h("ul", null, places(app).map((place) => entry(app, place)))),
       h("main", { key: "main", id: "main", tabindex: "-1", "data-home": "" }, content)),
@@ -33,18 +32,12 @@ export function frame(app, content) {
         app.told = null;
         app.draw();
       })),
-    question(app), help(app),
+    app.question && app.dialogs?.question(app), app.isHelpOpen && app.dialogs?.help(app),
   ];
 }
 
 function places(app) {
-  return PLACES.filter(([name, , role]) => app.may(role ?? "viewer") && (name !== "inbox" || catching(app)));
-}
-
-/** What catching there is, or null. */
-export function catching(app) {
-  const { catching: value } = app.status;
-  return value && (value === true || value.on !== false) ? value : null;
+  return PLACES.filter(([name, , role]) => app.may(role ?? "viewer") && (name !== "inbox" || app.status.catching || app.may("admin")));
 }
 
 function entry(app, [name, path]) {
@@ -99,20 +92,13 @@ function unusual(app) {
     bars.push(bar("away", "bad", "alert", h("span", { role: "alert" }, t("away", { time: clockTime(connection.since) })),
       h("span", { class: "quiet-on", "aria-hidden": "true" }, t("away.retry", { time: duration(wait * 1000 || 1000) })), button(t("away.now"), () => app.tryNow())));
   }
-  for (const drill of status.drills ?? []) {
-    const words = typeof drill === "string" ? drill : drill.what;
-    bars.push(bar(`drill ${words}`, "waiting", "drills", h("span", { dir: "auto" }, t("drill.bar", { what: words })),
-      app.may("admin") ? button(t("drill.stop"), () => stopDrills(app, drill), { about: words }) : link("/drills", null, t("drill.see"))));
+  for (const drill of app.drills) {
+    bars.push(bar(`drill ${drill.id}`, "waiting", "drills", h("span", { dir: "auto" }, t("drill.bar", { what: drill.what })),
+      app.may("admin") ? button(t("drill.stop"), () => stopDrill(app, drill), { about: drill.what }) : link("/drills", null, t("drill.see"))));
   }
-  const caught = catching(app);
-  if (caught) {
-    bars.push(bar("catching", "waiting", "eye", h("span", null, t("catching.bar", { count: number(caught.count ?? 0) })),
-      app.may("sender") && link("/inbox", null, t("catching.see"))));
-  }
-  if (status.clock_moved || status.clock_moved_seconds) {
-    bars.push(bar("clock", "waiting", "clock", h("span", null, t("clock.bar")), link("/drills", null, t("clock.see"))));
-  }
-  if (session.mode === "read-only" || status.read_only) bars.push(bar("read-only", "quiet", "info", h("span", null, t("readonly.bar"))));
+  if (status.catching) bars.push(bar("catching", "waiting", "eye", h("span", null, t("catching.bar")), app.may("sender") && link("/inbox", null, t("catching.see"))));
+  if (status.clock_moved_seconds) bars.push(bar("clock", "waiting", "clock", h("span", null, t("clock.bar")), link("/drills", null, t("clock.see"))));
+  if (session.mode === "read-only") bars.push(bar("read-only", "quiet", "info", h("span", null, t("readonly.bar"))));
   return bars;
 }
 
@@ -120,7 +106,7 @@ function bar(key, tone, drawing, ...children) {
   return h("div", { key, class: "bar", "data-tone": tone }, icon(drawing), children);
 }
 
-async function stopDrills(app, drill) {
-  await app.act(() => post(drill.id ? `/v1/drills/${drill.id}/stop` : "/v1/drills/stop"), t("drill.stopped"));
-  await app.readStatus();
+async function stopDrill(app, drill) {
+  await app.act(() => post(`/v1/drills/${drill.id}/stop`), t("drill.stopped"));
+  await app.readStatus().catch((error) => app.notice(error));
 }

@@ -11,14 +11,14 @@ import { t } from "./words.js";
 export function table({ key = "table", caption, columns, rows, id, after, rowAttributes = () => ({}) }) {
   return h("table", { key, class: "table", role: "table" },
     h("caption", { class: "unseen" }, caption),
-    h("thead", { role: "rowgroup" }, h("tr", { role: "row" }, columns.map(({ label, isNumber }) =>
-      h("th", { key: label, role: "columnheader", scope: "col", class: isNumber ? "number" : null }, label)))),
+    h("thead", { role: "rowgroup" }, h("tr", { role: "row" }, columns.map(({ label, isNumber, place }) =>
+      h("th", { key: label, role: "columnheader", scope: "col", class: isNumber ? "number" : null, "data-wide": place === "wide" }, label)))),
     h("tbody", { role: "rowgroup" }, rows.flatMap((row) => [
       h("tr", { key: id(row), role: "row", ...rowAttributes(row) }, columns.map(({ label, cell, place = "more", isNumber, isCode }) => {
         const content = cell(row);
         const isEmpty = content === null || content === undefined || content === "" || content === false;
         return h("td", {
-          key: label, role: "cell", "data-label": label, "data-place": isEmpty ? "no" : place,
+          key: label, role: "cell", "data-label": label, "data-place": isEmpty ? "no" : place, "data-wide": place === "wide",
           class: [isNumber && "number", isCode && "mono"].filter(Boolean).join(" ") || null, dir: "auto",
         }, content);
       })),

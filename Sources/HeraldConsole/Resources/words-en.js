@@ -1,4 +1,5 @@
-// The words of the console in English, one text a name. A translation is another file with the same names.
+// The words of the console in English, one text a name. A translation is another such file with the same names.
+// Those of pages that open later are in words-en-pages.js, so that the first page comes soon.
 // `{name}` is filled in. A text that depends on a number has `one` and `other`.
 
 export const WORDS = {
@@ -6,11 +7,10 @@ export const WORDS = {
   "unit.B": "{n} B", "unit.KB": "{n} KiB", "unit.MB": "{n} MiB",
   "time.ago": "{time} ago", "time.in": "in {time}",
   loading: "Loading…", close: "Close", cancel: "Cancel", skip: "Skip to the content", json: "JSON",
-  brand: "Herald, home", nav: "Pages", "nav.bottom": "Main pages",
+  brand: "Herald, home", bars: "What is unusual", nav: "Pages", "nav.bottom": "Main pages",
   "copy.done": "Copied", "copy.failed": "The browser does not allow this page to copy: select the text and copy it.",
   "failure.away": "The service does not answer.", "failure.retry": "Try again",
   "list.more": "Show more",
-  "question.type": "Type {text} to confirm",
 
   "place.now": "Now", "place.notifications": "Notifications", "place.inbox": "Inbox", "place.compose": "Compose", "place.devices": "Devices",
   "place.providers": "Providers", "place.refusals": "Refusals", "place.channels": "Channels", "place.drills": "Bad days", "place.tools": "Tools",
@@ -26,14 +26,9 @@ export const WORDS = {
 
   away: "The service is away since {time}. What you see is from before.", "away.retry": "Trying again in {time}.", "away.now": "Try now",
   "drill.bar": "Drill: {what}", "drill.stop": "Stop", "drill.stopped": "The drill has stopped.", "drill.see": "See it",
-  "catching.bar": "Payloads are caught: {count} kept in memory.", "catching.see": "Open the inbox",
+  "catching.bar": "Payloads are caught, in memory only.", "catching.see": "Open the inbox",
   "clock.bar": "The service's clock is not the machine's.", "clock.see": "See the clock",
   "readonly.bar": "This console is read-only.",
-
-  "help.title": "Keys", "help.search": "Search", "help.notifications": "Go to Notifications", "help.devices": "Go to Devices",
-  "help.providers": "Go to Providers", "help.compose": "Go to Compose", "help.refusals": "Go to Refusals", "help.now": "Go to Now",
-  "help.rows": "Next and previous row", "help.open": "Open the row", "help.pause": "Pause or go on", "help.close": "Close, or leave a field", "help.help": "This help",
-  "help.on": "Keys are on",
 
   "chart.table": "As a table", "chart.time": "Time", "chart.spark": "{name}, last 15 minutes: from {low} to {high}",
   "range.15m": "15 minutes", "range.24h": "24 hours", "range.30d": "30 days",
@@ -50,53 +45,4 @@ export const WORDS = {
   "live.pause": "Pause", "live.go": "Go on", "live.on": "Live", "live.new": { one: "{n} new", other: "{n} new" },
   "col.time": "Time", "col.app": "App", "col.device": "Device", "col.by": "Sent by", "col.type": "Type", "col.priority": "Priority", "col.state": "State",
   "col.took": "Took", "col.lines": "Lines", "col.environment": "Environment", "col.size": "Payload",
-
-  "find.place": "topic:com.example.chat -state:delivered after:-2h", "find.send": "Search", "find.range": "Time", "find.terms": "Words of the search language",
-  "find.range-15m": "15 minutes", "find.range-1h": "1 hour", "find.range-24h": "24 hours", "find.range-7d": "7 days", "find.range.any": "Any time", "find.own": "Own range",
-  "find.paste": "or paste an apns-id or a device token", "find.between": "From {from} to {to}.", "find.anytime": "Any time",
-  "find.count": { one: "{n} notification", other: "{n} notifications" }, "find.sofar": "so far", "find.shown": "of what is shown",
-  "find.histogram": "{n} notifications from {from} to {to}", "find.matches": "notifications", "find.unfold": "Lines of {id}",
-  "find.none": "Nothing matches.", "find.none.hint": "The journal keeps the newest lines. A refused request is on the page Refusals.",
-  "find.back": "Searched back to {time} in {took}.", "find.on": "Go on searching", "find.missing": "No answer from {nodes}: lines are missing.",
-  "find.token": "No device of this service has this token.",
-
-  "one.title": "Notification {id}", "one.heading": "Notification", "one.copy.id": "Copy", "one.after": "after {time}", "one.by": "by {id}",
-  "one.watching": "More may come: this page shows it.", "one.life": "Its life", "one.request": "Request", "one.answer": "Answer", "one.received": "Received",
-  "one.around": "Around it", "one.before": "Before", "one.next": "After", "one.payload": "Payload",
-  "one.payload.off": "Not kept. The inbox keeps payloads while catching is on.", "one.payload.other": "Not caught, or no longer in the inbox.",
-  "one.again": "Send another", "one.copy.curl": "Copy as curl", "one.copy.report": "Copy bug report", "one.copy.json": "Copy JSON", "one.save": "Save JSON",
-  "one.steps": { one: "and {n} further line", other: "and {n} further lines" },
-  "one.unknown": "The journal has no notification with this identifier. These are the possible reasons:",
-  "one.unknown.never": "It was sent to another service, or never sent.", "one.unknown.old": "It is older than the journal's first line.",
-  "one.unknown.refused": "The request was refused before it had an identifier: see Refusals.", "one.unknown.node": "In a cluster: the node that received it does not answer.",
-
-  revoke: "Revoke", "revoked.done": "Revoked.",
-  "devices.connected": { one: "{n} connected", other: "{n} connected" }, "devices.invite": "Invite a device", "devices.find": "Name, identifier or label",
-  "devices.which": "Connection", "devices.all": "All devices", "devices.on": "Connected", "devices.off": "Not connected", "devices.none": "No device has enrolled yet.",
-  "devices.apps": "Apps", "devices.labels": "Labels", "devices.ends": "Certificate ends", "devices.revoked": "revoked", "devices.here": "connected",
-  "devices.seen": "seen {time}", "devices.away": "away", "devices.invited": "Give this to the device. It is shown once.", "devices.name": "Name of the device",
-  "devices.uses": "Devices that may use it", "devices.make": "Make the invitation",
-  "device.send": "Send to it", "device.unknown": "No device has this identifier.", "device.revoke.title": "Revoke this device?",
-  "device.revoke.words": "{name} loses its connection now and its certificate for ever. It cannot be undone.", "device.about": "About it", "device.id": "Identifier",
-  "device.since": "Connected", "device.seen": "Last seen", "device.from": "From", "device.enrolled": "Enrolled", "device.serial": "Serial number",
-  "device.noapps": "No app is registered on it.", "device.registered": "registered", "device.disabled": "disabled", "device.token": "Token", "device.copy": "Copy token",
-  "device.last": "Last notifications", "device.all": "All", "device.nothing": "No notification for it in the journal.",
-
-  "refusals.what": "Requests that providers were refused, since the service started.", "refusals.none": "No request was refused since the service started.",
-  "refusals.nobody": "Unknown provider", "refusals.share": "{share} of its requests", "refusals.spark": "{reason}: {count} in the last hour", "refusals.hour": "last hour",
-  "refusals.times": "First {first}, last {last}.", "refusals.do": "What to do:", "refusals.samples": { one: "{n} sample", other: "{n} samples" },
-  "refusals.search": "In the journal", "refusals.provider": "Provider",
-  "refusal.BadDeviceToken": "Send the token that the device got from this service, in this environment, as hex digits.",
-  "refusal.Unregistered": "Delete the token: the app is not on the device any more.",
-  "refusal.TopicDisallowed": "Use a key or a certificate that may send to this topic, or correct apns-topic.",
-  "refusal.DeviceTokenNotForTopic": "The token belongs to another app: correct apns-topic, or the table of tokens.",
-  "refusal.BadTopic": "Write the app's bundle identifier in apns-topic.", "refusal.MissingTopic": "Send apns-topic: the certificate permits several topics.",
-  "refusal.PayloadTooLarge": "Keep the payload at 4,096 bytes or less.", "refusal.PayloadEmpty": "Send a JSON object with aps as the body.",
-  "refusal.ExpiredProviderToken": "Make a new provider token every 20 to 60 minutes, and compare the provider's clock.",
-  "refusal.InvalidProviderToken": "Compare the key identifier, the team and the signature: the page Tools reads the token.",
-  "refusal.MissingProviderToken": "Send authorization: bearer with a provider token, or connect with a certificate.",
-  "refusal.TooManyProviderTokenUpdates": "Use one provider token for at least 20 minutes.",
-  "refusal.TooManyRequests": "Send fewer notifications to this device, and try again later.",
-  "refusal.InvalidPushType": "Send an apns-push-type that APNs knows.", "refusal.BadPriority": "Send 1, 5 or 10 as apns-priority.",
-  "refusal.BadExpirationDate": "Send apns-expiration as UNIX seconds.", "refusal.BadMessageId": "Send a UUID as apns-id.", "refusal.BadCollapseId": "Keep apns-collapse-id at 64 bytes or less.",
 };

@@ -1,6 +1,13 @@
 // The words of the page, from one table, and a made-up language that shows in tests what the table lacks.
 
-import { WORDS } from "./words-en.js";
+import { WORDS as FIRST } from "./words-en.js";
+
+const WORDS = { ...FIRST };
+
+/** Reads the words of the pages that open later. */
+export async function readWords() {
+  Object.assign(WORDS, (await import("./words-en-pages.js")).WORDS);
+}
 
 const asked = new URLSearchParams(location.search).get("lang") ?? "";
 const isPseudo = asked.startsWith("qps");

@@ -113,6 +113,11 @@ package struct Admission: Sendable {
         senders.number(of: id)
     }
 
+    /// Counts a request of a credential.
+    func count(_ sender: SenderNumber, isRefused: Bool, at now: WallTime) {
+        senders.use.count(sender, isRefused: isRefused, at: now)
+    }
+
     /// The device and app of a device token, whether or not a provider may use it.
     func slot(of token: DeviceToken) -> Slot? {
         trust.seal.open(token)?.slot

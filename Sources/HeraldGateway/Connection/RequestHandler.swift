@@ -212,6 +212,7 @@ final class RequestHandler {
     private func accept(_ request: PendingRequest, now: NIODeadline? = nil) {
         let accepted = request.acceptance ?? .accepted
         service.metrics.count(accepted.status, after: (now ?? eventLoop.now) - request.begun)
+        service.admission.count(authorization.sender, isRefused: false, at: service.clock.now())
         guard let envelope = request.envelope else {
             endCatch(request, accepted)
             return send(accepted, to: request)
@@ -228,6 +229,7 @@ final class RequestHandler {
     func refuse(_ request: PendingRequest, _ refusal: Refusal) {
         request.replyID = replyID(request)
         let now = service.clock.now()
+        service.admission.count(authorization.sender, isRefused: true, at: now)
         service.sink.refuse(at: now) {
             let asked = environment.environment(of: request.fields)
             return RefusedRequest(request, by: authorization, in: asked, service.admission)

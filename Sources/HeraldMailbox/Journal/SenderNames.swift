@@ -16,6 +16,8 @@ package final class SenderNames: Sendable {
     }
 
     private let state = Mutex(State())
+    /// The requests of each credential.
+    package let use = SenderUse()
 
     package init() {}
 
@@ -42,6 +44,11 @@ package final class SenderNames: Sendable {
             state.numbers[name] = number
             return SenderNumber(number)
         }
+    }
+
+    /// The requests of a credential since the start of the service; nil if there was none.
+    package func use(of name: String) -> SenderUse.Counts? {
+        state.withLock { $0.numbers[name] }.flatMap { use.counts(of: SenderNumber($0)) }
     }
 
     /// The name of a number.

@@ -29,6 +29,8 @@ struct WriteBatch {
     /// Live notifications of compacted segments, in the order of their copying.
     private var moved: [(slot: Slot, sequence: UInt64)] = []
     private(set) var journal: [JournalRow] = []
+    /// The counts of the events in ``journal``.
+    private(set) var tally = JournalTally()
     /// The highest number of a sender in the journal's events.
     private(set) var newestSender = SenderNumber.unknown
     /// The time of this batch, and of its `stored` and `replaced` events.
@@ -55,6 +57,7 @@ struct WriteBatch {
         deleted.removeAll(keepingCapacity: true)
         moved.removeAll(keepingCapacity: true)
         journal.removeAll()
+        tally.clear()
         newestSender = .unknown
     }
 
@@ -100,6 +103,7 @@ struct WriteBatch {
     mutating func record(_ event: JournalEvent) {
         if journal.isEmpty || journal[journal.count - 1].isFull { journal.append(JournalRow()) }
         journal[journal.count - 1].append(event)
+        tally.count(event.state)
         if let sender = event.request?.sender, sender.value > newestSender.value { newestSender = sender }
     }
 

@@ -136,7 +136,7 @@ final class Writer {
             return
         }
         let end = now
-        metrics.committed(nanoseconds: (end - begin).wholeNanoseconds)
+        metrics.committed(nanoseconds: (end - begin).wholeNanoseconds, batch.tally)
         settings.committed()
         batch.updateIndex(segments.positions)
         schedule.committed(urgent: commit.urgent, pagesInLog: log.pages, now: end)

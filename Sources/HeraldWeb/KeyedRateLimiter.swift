@@ -1,36 +1,36 @@
-import HeraldModel
+package import HeraldModel
 
 /// Rate limiter by key: a burst, then one use each interval.
 ///
 /// An entry is the time at which its key has its full burst again. The table has a fixed capacity and drops such keys first.
-struct KeyedRateLimiter<Key: Hashable & Sendable>: Sendable {
+package struct KeyedRateLimiter<Key: Hashable & Sendable>: Sendable {
     private let limit: RateLimit
     private let capacity: Int
     private var spentUntil: [Key: Int64] = [:]
 
-    init(burst: Int, interval: Duration, capacity: Int) {
+    package init(burst: Int, interval: Duration, capacity: Int) {
         limit = RateLimit(burst: burst, interval: max(.milliseconds(1), interval))
         self.capacity = max(1, capacity)
     }
 
     /// Time until the next use; nil if now.
-    func wait(_ key: Key, at now: WallTime) -> Duration? {
+    package func wait(_ key: Key, at now: WallTime) -> Duration? {
         let wait = limit.wait(spentUntil[key] ?? .min, at: now.microseconds)
         return wait > 0 ? .microseconds(wait) : nil
     }
 
     /// Whether a key has less than its full burst.
-    func remembers(_ key: Key, at now: WallTime) -> Bool {
+    package func remembers(_ key: Key, at now: WallTime) -> Bool {
         spentUntil[key].map { !isOver($0, at: now) } ?? false
     }
 
     /// Whether there is no room for a new key.
-    func isFull(at now: WallTime) -> Bool {
+    package func isFull(at now: WallTime) -> Bool {
         spentUntil.count >= capacity && !spentUntil.values.contains { isOver($0, at: now) }
     }
 
     /// Counts one use; a full table ignores new keys.
-    mutating func take(_ key: Key, at now: WallTime) {
+    package mutating func take(_ key: Key, at now: WallTime) {
         if spentUntil[key] == nil, spentUntil.count >= capacity {
             spentUntil = spentUntil.filter { !isOver($0.value, at: now) }
             guard spentUntil.count < capacity else { return }
