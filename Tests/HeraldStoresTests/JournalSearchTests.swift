@@ -15,7 +15,7 @@ struct JournalSearchTests {
             let slot = Slot(device: DeviceNumber(number % 1000 + 1), app: AppNumber(UInt32(number % 7) + 1))
             let time = WallTime(milliseconds: 1_000_000 + Int64(number) * 10 + Int64.random(in: -500...500))
             let id = NotificationID(high: 7, low: number / 2)
-            guard number % 3 == 0 else {
+            guard number % 3 != 1 else {
                 let states = JournalState.allCases.filter { !$0.isOfRequest }
                 return JournalEvent(
                     time: time,
@@ -108,11 +108,26 @@ struct JournalSearchTests {
         return events
     }
 
-    @Test func `a search finds what a plain scan finds, also with damaged or missing digests`() async throws {
+    /// The chunks that a search for all its lines reads.
+    private func chunksRead(in store: SQLiteStore, _ change: (inout JournalFilter) -> Void) async throws -> Int {
+        var filter = JournalFilter()
+        change(&filter)
+        let start = JournalSearch(filter, limit: 10_000)
+        return try await store.readers.read { database in
+            var search = start
+            while !search.isFinished { try search.step(database) }
+            return search.chunksRead
+        }
+    }
+
+    /// One test, because to fill chunks takes a second.
+    @Test func `a search finds what a plain scan finds, and reads few chunks, also with damaged digests`() async throws
+    {
         let fixture = try SQLiteFixture()
         let all = try await Self.filled(fixture)
-        func check() async throws {
-            for filter in Self.filters(UInt64(all.count)) {
+        let filters = Self.filters(UInt64(all.count))
+        func check(_ filters: some Sequence<JournalFilter>) async throws {
+            for filter in filters {
                 let expected = all.reversed().filter(filter.includes)
                 let events = try await found(filter, in: fixture.sqlite)
                 #expect(events.count == expected.count && events == expected)
@@ -122,43 +137,24 @@ struct JournalSearchTests {
             try Int.fetchOne(database, sql: "SELECT count(*) FROM journal_digest") ?? 0
         }
         #expect(digests == 3 * JournalDigest.sliceCount)
-        try await check()
-        // The digest of the open chunk is made again, and stored when the chunk is full.
+        try await check(filters)
+        // The chunk of the line, and the open one, which has no digest yet; perhaps one more by chance.
+        let store = fixture.sqlite
+        #expect(try await chunksRead(in: store) { $0.ids.add([all[10].id]) } <= 3)
+        #expect(try await chunksRead(in: store) { $0.ids.add([NotificationID(high: 99, low: 99)]) } <= 2)
+        #expect(try await chunksRead(in: store) { $0.topics.add([.app(AppNumber(99))]) } == 1)
+        #expect(try await chunksRead(in: store) { $0.before = WallTime(milliseconds: 1_001_000) } == 2)
+
+        // The digest of the open chunk is made again.
         try await fixture.restart()
-        try await check()
+        try await check(filters[1..<4])
         try await fixture.sqlite.change { database, _ in
             try database.execute(sql: "UPDATE journal_digest SET bits = zeroblob(4040) WHERE number % 2 = 0")
             try database.execute(sql: "DELETE FROM journal_digest WHERE number >= \(2 << 6)")
         }
-        try await check()
-        await fixture.close()
-    }
+        try await check(filters[1..<8])
 
-    @Test func `a search reads only the chunks that may have its lines`() async throws {
-        let fixture = try SQLiteFixture()
-        let all = try await Self.filled(fixture)
-        func chunksRead(_ change: (inout JournalFilter) -> Void) async throws -> Int {
-            var filter = JournalFilter()
-            change(&filter)
-            let start = JournalSearch(filter, limit: 10_000)
-            return try await fixture.sqlite.readers.read { database in
-                var search = start
-                while !search.isFinished { try search.step(database) }
-                return search.chunksRead
-            }
-        }
-        // The chunk of the line, and the open one, which has no digest yet; perhaps one more by chance.
-        #expect(try await chunksRead { $0.ids.add([all[10].id]) } <= 3)
-        #expect(try await chunksRead { $0.ids.add([NotificationID(high: 99, low: 99)]) } <= 2)
-        #expect(try await chunksRead { $0.topics.add([.app(AppNumber(99))]) } == 1)
-        #expect(try await chunksRead { $0.before = WallTime(milliseconds: 1_001_000) } == 2)
-        #expect(try await chunksRead { _ in } == 4)
-        await fixture.close()
-    }
-
-    @Test func `digests go with the rows of their chunk`() async throws {
-        let fixture = try SQLiteFixture()
-        _ = try await Self.filled(fixture)
+        // Digests go with the rows of their chunk.
         try await fixture.sqlite.trim(before: WallTime(milliseconds: 0), maximumBytes: 3 << 20)
         let oldest = try await fixture.sqlite.change { database, _ in
             (
@@ -166,7 +162,7 @@ struct JournalSearchTests {
                 try Int64.fetchOne(database, sql: "SELECT min(number) FROM journal_digest") ?? .max
             )
         }
-        #expect(oldest.1 >= JournalDigest.rowNumber(JournalDigest.chunk(of: oldest.0), slice: 0))
+        #expect(oldest.1 >= JournalDigest.rowNumber(JournalDigest.chunk(of: oldest.0) - 1, slice: 0))
         await fixture.close()
     }
 

@@ -1,4 +1,3 @@
-import Foundation
 import HeraldCluster
 import HeraldConsole
 import HeraldMailbox
