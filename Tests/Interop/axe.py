@@ -9,7 +9,7 @@ RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"
 
 
 def barriers(page, rules=None):
-    """What axe finds in a page: rules, each with the elements that break it. `rules` are rules or tags."""
+    """The rules that a page breaks, each with the elements that break it; `rules` are rules or tags of axe."""
     if not page.run("return Boolean(window.axe)"):
         page.run(SCRIPT)
     report = page.driver.execute_async_script(

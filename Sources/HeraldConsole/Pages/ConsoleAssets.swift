@@ -53,6 +53,7 @@ enum ConsoleAssets {
         "pages.css": .style(PackageResources.pages_css),
         "parts.css": .style(PackageResources.parts_css),
         "payload-views.js": .script(PackageResources.payload_views_js),
+        "repeat.js": .script(PackageResources.repeat_js),
         "router.js": .script(PackageResources.router_js),
         "search.js": .script(PackageResources.search_js),
         "shell.js": .script(PackageResources.shell_js),

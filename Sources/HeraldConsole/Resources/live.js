@@ -10,7 +10,7 @@ const HIDDEN_TIME = 20_000;
 export class Live {
   /**
    * `hear(kind, data)` gets each event; `tell(link)` the state of the connection: `{ up: true }`, or
-   * `{ up: false, since, retryAt, status }` in milliseconds; `isBack()` is called after an interruption.
+   * `{ up: false, since, retryAt, status, words }` in milliseconds; `isBack()` is called after an interruption.
    */
   constructor(hear, tell, isBack) {
     Object.assign(this, { hear, tell, isBack });
@@ -59,7 +59,14 @@ export class Live {
     this.stream = stream;
     const path = withQuery("/v1/events", { want: this.wants, q: this.query });
     listen(path, this.lastID, (kind, data, id) => this.receive(stream, kind, data, id), stream.signal)
-      .then(() => this.lose(stream, 0), (error) => this.lose(stream, error.status ?? 0));
+      .then(() => this.lose(stream, {}), (error) => this.lose(stream, error));
+  }
+
+  /** The search is wrong, as its own answer says. */
+  openWithoutLines() {
+    this.query = "";
+    this.wants = this.wants.split(",").filter((kind) => kind !== "lines").join(",");
+    this.open();
   }
 
   receive(stream, kind, data, id) {
@@ -75,11 +82,12 @@ export class Live {
     if (kind) this.hear(kind, data);
   }
 
-  lose(stream, status) {
+  lose(stream, { status = 0, message }) {
     if (stream !== this.stream || stream.signal.aborted) return;
     this.stream = null;
+    if (status === 400 && this.query) return this.openWithoutLines();
     this.lostSince ??= Date.now();
-    this.tell({ up: false, since: this.lostSince, retryAt: Date.now() + this.wait * 1000, status });
+    this.tell({ up: false, since: this.lostSince, retryAt: Date.now() + this.wait * 1000, status, words: status ? message : null });
     if (status === 401) return;
     this.retry = setTimeout(() => this.open(), this.wait * 1000);
     this.wait = Math.min(this.wait * 2, LONGEST_WAIT);

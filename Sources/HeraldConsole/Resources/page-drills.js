@@ -3,6 +3,7 @@
 import { get, post } from "./api.js";
 import { h } from "./dom.js";
 import { duration, fullTime, number, setServiceTime } from "./format.js";
+import { Repeat } from "./repeat.js";
 import { button, choice, empty, facts, failureNote, field, form, loading, note, section } from "./ui.js";
 import { t } from "./words.js";
 
@@ -17,6 +18,7 @@ const REFRESH = 2000;
 export default class Drills {
   constructor(app) {
     this.app = app;
+    this.repeat = new Repeat(app, REFRESH, () => this.start());
     this.draft = { kind: "refuse", for: "60s" };
     this.move = "1h";
   }
@@ -26,7 +28,6 @@ export default class Drills {
   }
 
   async start() {
-    clearTimeout(this.timer);
     try {
       const [drills, clock] = await Promise.all([get("/v1/drills"), get("/v1/clock")]);
       Object.assign(this, { drills: drills.items ?? drills, clock, failure: null });
@@ -35,7 +36,7 @@ export default class Drills {
       this.app.notice(error);
       this.failure = error;
     }
-    if (!this.isClosed) this.timer = setTimeout(() => (document.hidden || !this.app.link.up ? null : this.start()), REFRESH);
+    this.repeat.next();
     this.app.draw();
   }
 
@@ -44,8 +45,7 @@ export default class Drills {
   }
 
   close() {
-    this.isClosed = true;
-    clearTimeout(this.timer);
+    this.repeat.stop();
   }
 
   view() {

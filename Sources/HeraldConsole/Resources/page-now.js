@@ -5,6 +5,7 @@ import { bars, spark } from "./charts.js";
 import { h } from "./dom.js";
 import { ago, clockTime, duration, now, number, short, when } from "./format.js";
 import { icon } from "./icons.js";
+import { Repeat } from "./repeat.js";
 import { address, link, place } from "./router.js";
 import { stateTag } from "./states.js";
 import { table } from "./table.js";
@@ -18,7 +19,7 @@ const TILES = [
   ["requests", "rate"], ["devices_connected", "count"], ["notifications_waiting", "count"], ["requests_refused", "rate"], ["delivery_seconds_p99", "time"],
 ];
 const SHOWN = 12;
-const REFRESH = { "15m": 5000, "24h": 60_000, "30d": 600_000 };
+const REFRESH = 5000;
 
 export default class Now {
   want = ["lines"];
@@ -29,6 +30,10 @@ export default class Now {
     this.problems = null;
     this.history = null;
     this.isPaused = false;
+    this.repeat = new Repeat(app, REFRESH, () => {
+      this.recent = null;
+      return this.readSeries();
+    });
     this.set(route);
   }
 
@@ -57,12 +62,10 @@ export default class Now {
   }
 
   close() {
-    clearTimeout(this.timer);
-    this.isClosed = true;
+    this.repeat.stop();
   }
 
   async readSeries() {
-    clearTimeout(this.timer);
     const range = this.range;
     try {
       const read = (wanted, names) => get(withQuery("/v1/series", { range: wanted, names: names.join(",") }));
@@ -74,12 +77,7 @@ export default class Now {
       this.app.notice(error);
       this.failure = error;
     }
-    if (this.isClosed) return;
-    clearTimeout(this.timer);
-    this.timer = setTimeout(() => {
-      this.recent = null;
-      if (!document.hidden && this.app.link.up) this.readSeries();
-    }, REFRESH["15m"]);
+    this.repeat.next();
     this.app.draw();
   }
 

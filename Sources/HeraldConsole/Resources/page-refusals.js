@@ -4,6 +4,7 @@ import { get } from "./api.js";
 import { spark } from "./charts.js";
 import { h } from "./dom.js";
 import { ago, number, share, short, when } from "./format.js";
+import { Repeat } from "./repeat.js";
 import { address, link, place } from "./router.js";
 import { empty, failureNote, loading, note } from "./ui.js";
 import { has, t } from "./words.js";
@@ -13,6 +14,7 @@ const REFRESH = 10_000;
 export default class Refusals {
   constructor(app, route) {
     this.app = app;
+    this.repeat = new Repeat(app, REFRESH, () => this.start());
     this.set(route);
   }
 
@@ -29,7 +31,6 @@ export default class Refusals {
   }
 
   async start() {
-    clearTimeout(this.timer);
     try {
       const { items } = await get("/v1/refusals");
       this.groups = [...items].sort((one, other) => Date.parse(other.last) - Date.parse(one.last));
@@ -38,7 +39,7 @@ export default class Refusals {
       this.app.notice(error);
       this.failure = error;
     }
-    if (!this.isClosed) this.timer = setTimeout(() => (document.hidden ? null : this.start()), REFRESH);
+    this.repeat.next();
     this.app.draw();
   }
 
@@ -47,8 +48,7 @@ export default class Refusals {
   }
 
   close() {
-    this.isClosed = true;
-    clearTimeout(this.timer);
+    this.repeat.stop();
   }
 
   view() {

@@ -89,7 +89,7 @@ function unusual(app) {
   const bars = [];
   if (!connection.up) {
     const wait = Math.max(0, Math.ceil((connection.retryAt - Date.now()) / 1000));
-    bars.push(bar("away", "bad", "alert", h("span", { role: "alert" }, t("away", { time: clockTime(connection.since) })),
+    bars.push(bar("away", "bad", "alert", h("span", { role: "alert" }, connection.words ?? t("away", { time: clockTime(connection.since) })),
       h("span", { class: "quiet-on", "aria-hidden": "true" }, t("away.retry", { time: duration(wait * 1000 || 1000) })), button(t("away.now"), () => app.tryNow())));
   }
   for (const drill of app.drills) {

@@ -37,7 +37,7 @@ export const WORDS = {
   "device.send": "Send to it", "device.unknown": "No device has this identifier.", "device.revoke.title": "Revoke this device?",
   "device.revoke.words": "{name} loses its connection now and its certificate for ever. It cannot be undone.", "device.about": "About it", "device.id": "Identifier",
   "device.since": "Connected", "device.seen": "Last seen", "device.from": "From", "device.enrolled": "Enrolled", "device.serial": "Serial number",
-  "device.noapps": "No app is registered on it.", "device.registered": "registered", "device.disabled": "disabled", "device.removed": "removed", "device.disconnect": "Disconnect", "device.disconnected": "Disconnected: it will come again.", "device.label": "Set labels", "device.labelled": "The labels are set.", "device.token": "Token", "device.copy": "Copy token",
+  "device.noapps": "No app is registered on it.", "device.registered": "Registered", "device.disabled": "disabled", "device.removed": "removed", "device.disconnect": "Disconnect", "device.disconnected": "Disconnected: it will come again.", "device.label": "Set labels", "device.labelled": "The labels are set.", "device.token": "Token", "device.copy": "Copy token",
   "device.last": "Last notifications", "device.all": "All", "device.nothing": "No notification for it in the journal.",
 
   "refusals.what": "Requests that providers were refused, since the service started.", "refusals.none": "No request was refused since the service started.",
