@@ -8,7 +8,9 @@ package final class ConsoleAccess: Sendable {
     /// Writes the file of the named tokens.
     package typealias Save = @Sendable (ConsoleTokens) throws -> Void
 
-    /// An address that tries secrets. Wrong sign-ins do not stop the tools of the same address.
+    /// An address that tries secrets.
+    ///
+    /// Wrong sign-ins do not stop the tools of the same address.
     private struct Guesser: Hashable, Sendable {
         let address: String
         let signsIn: Bool
@@ -51,7 +53,9 @@ package final class ConsoleAccess: Sendable {
     /// - Throws: ``AdminError`` for a wrong token, or after too many of them.
     func caller(of request: Request, from address: String) throws -> ConsoleCaller? {
         if let secret = BearerToken<ConsoleContext>.secret(in: request.headers[.authorization]) {
-            let member = try guarded(Guesser(address: address, signsIn: false)) { holder(of: SecretDigest(secret), $0, at: $1) }
+            let member = try guarded(Guesser(address: address, signsIn: false)) { state, now in
+                holder(of: SecretDigest(secret), state, at: now)
+            }
             return member.map { ConsoleCaller(member: $0, address: address, proof: .token) }
         }
         guard let session = session(of: request) else { return nil }
@@ -80,7 +84,8 @@ package final class ConsoleAccess: Sendable {
         return try state.withLock { state in
             if let wait = state.throttle.wait(guesser, at: now) {
                 let seconds = Int(wait.components.seconds) + 1
-                throw AdminError(.tooMany, "too many wrong codes or tokens from \(guesser.address): try again in \(seconds) s")
+                let words = "too many wrong codes or tokens from \(guesser.address): try again in \(seconds) s"
+                throw AdminError(.tooMany, words)
             }
             let value = check(&state, now)
             if value == nil { state.throttle.take(guesser, at: now) }
