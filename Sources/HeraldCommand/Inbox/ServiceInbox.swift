@@ -58,7 +58,7 @@ struct ServiceInbox: CaughtInbox {
     }
 
     func caught(_ query: CaughtQuery, limit: Int, wait: Duration) async throws -> [CaughtEntry] {
-        let names = try await SenderNames(trust)
+        let names = try await CredentialNames(trust)
         let (messages, last) = catcher.messages()
         let found = matching(query, in: messages, limit: limit, names)
         guard found.isEmpty, wait > .zero else { return checked(found) }
@@ -87,7 +87,7 @@ struct ServiceInbox: CaughtInbox {
         after number: UInt64,
         _ arrivals: AsyncStream<Void>,
         limit: Int,
-        _ names: SenderNames
+        _ names: CredentialNames
     ) async -> [CaughtEntry] {
         var last = number
         func look() -> [CaughtEntry] {
@@ -103,7 +103,7 @@ struct ServiceInbox: CaughtInbox {
     }
 
     func removeCaught(_ query: CaughtQuery) async throws -> Int {
-        let names = try await SenderNames(trust)
+        let names = try await CredentialNames(trust)
         return catcher.remove { query.matches(entry($0, names)) }
     }
 
@@ -111,7 +111,7 @@ struct ServiceInbox: CaughtInbox {
         _ query: CaughtQuery,
         in messages: [CaughtMessage],
         limit: Int,
-        _ names: SenderNames
+        _ names: CredentialNames
     ) -> [CaughtEntry] {
         var found: [CaughtEntry] = []
         for message in messages where found.count < limit {
@@ -121,7 +121,7 @@ struct ServiceInbox: CaughtInbox {
         return found
     }
 
-    private func entry(_ message: CaughtMessage, _ names: SenderNames) -> CaughtEntry {
+    private func entry(_ message: CaughtMessage, _ names: CredentialNames) -> CaughtEntry {
         var entry = CaughtEntry(
             id: message.id,
             time: message.time.rfc3339,
@@ -152,7 +152,7 @@ struct ServiceInbox: CaughtInbox {
 }
 
 /// The identifiers of credentials, by what a connection knows of them.
-private struct SenderNames {
+private struct CredentialNames {
     private let certificates: [String: String]
 
     init(_ trust: TrustService) async throws {

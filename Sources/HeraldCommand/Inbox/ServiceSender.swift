@@ -142,7 +142,7 @@ final class ServiceSender: ConsoleSender {
         var configuration = ProviderConfiguration(
             host: name,
             port: port,
-            credential: .key(pem: Array(try key().utf8), id: ProviderKey.consoleID, team: ProviderKey.consoleID),
+            credential: .key(pem: Array(key().utf8), id: ProviderKey.consoleID, team: ProviderKey.consoleID),
             authorities: try SafeFile.read(assembly.folder.authorityPath)
         )
         configuration.address = Demo.reachable(assembly.configuration.host)
@@ -157,8 +157,8 @@ final class ServiceSender: ConsoleSender {
     }
 
     /// The private key in PEM, which both environments share.
-    private func key() throws -> String {
-        try privateKey.withLock { held in
+    private func key() -> String {
+        privateKey.withLock { held in
             if let held { return held }
             let key = P256.Signing.PrivateKey()
             assembly.trust.admitConsole(ProviderKey(console: key.publicKey, created: assembly.clock.now()))

@@ -1,5 +1,6 @@
 import Foundation
 import HeraldConsole
+import HeraldGateway
 import HeraldMailbox
 import HeraldModel
 import HeraldPhone
@@ -39,7 +40,7 @@ struct ServiceTools: ConsoleTools {
         return TokenAnswer(
             token,
             contents,
-            device: contents.flatMap { assembly.registry.device($0.slot.device)?.name },
+            device: contents.flatMap { assembly.registry.device($0.slot.device) },
             app: contents.flatMap { assembly.registry.app($0.slot.app) },
             registration: registration
         )

@@ -152,7 +152,7 @@ struct ServiceAdministration: Administration {
         guard id != ConsoleCredential.id else {
             throw AdminError(.conflict, "the console's own key is in no file, and ends with the service")
         }
-        try await revoke(id) {
+        return try await revoke(id) {
             CredentialEntry(try await assembly.trust.folder.providers.revoke(id, now: assembly.clock.now()))
         }
     }
