@@ -8,11 +8,19 @@ package final class ConsoleAccess: Sendable {
     /// Writes the file of the named tokens.
     package typealias Save = @Sendable (ConsoleTokens) throws -> Void
 
+    /// An address that tries secrets.
+    ///
+    /// Wrong sign-ins do not stop the tools of the same address.
+    private struct Guesser: Hashable, Sendable {
+        let address: String
+        let signsIn: Bool
+    }
+
     private struct State: Sendable {
         var codes = LoginCodes()
         var sessions = SessionTable()
         var tokens: ConsoleTokens
-        var throttle = KeyedRateLimiter<String>(burst: 10, interval: .seconds(6), capacity: 4096)
+        var throttle = KeyedRateLimiter<Guesser>(burst: 10, interval: .seconds(6), capacity: 4096)
     }
 
     private let adminToken: SecretDigest?
@@ -45,7 +53,9 @@ package final class ConsoleAccess: Sendable {
     /// - Throws: ``AdminError`` for a wrong token, or after too many of them.
     func caller(of request: Request, from address: String) throws -> ConsoleCaller? {
         if let secret = BearerToken<ConsoleContext>.secret(in: request.headers[.authorization]) {
-            let member = try guarded(address) { holder(of: SecretDigest(secret), $0, at: $1) }
+            let member = try guarded(Guesser(address: address, signsIn: false)) { state, now in
+                holder(of: SecretDigest(secret), state, at: now)
+            }
             return member.map { ConsoleCaller(member: $0, address: address, proof: .token) }
         }
         guard let session = session(of: request) else { return nil }
@@ -69,15 +79,16 @@ package final class ConsoleAccess: Sendable {
     }
 
     /// Counts wrong secrets of an address; without a right one at its limit, which a guess might be.
-    private func guarded<Value>(_ address: String, _ check: (inout State, WallTime) -> Value?) throws -> Value? {
+    private func guarded<Value>(_ guesser: Guesser, _ check: (inout State, WallTime) -> Value?) throws -> Value? {
         let now = clock.now()
         return try state.withLock { state in
-            if let wait = state.throttle.wait(address, at: now) {
+            if let wait = state.throttle.wait(guesser, at: now) {
                 let seconds = Int(wait.components.seconds) + 1
-                throw AdminError(.tooMany, "too many wrong codes or tokens from \(address): try again in \(seconds) s")
+                let words = "too many wrong codes or tokens from \(guesser.address): try again in \(seconds) s"
+                throw AdminError(.tooMany, words)
             }
             let value = check(&state, now)
-            if value == nil { state.throttle.take(address, at: now) }
+            if value == nil { state.throttle.take(guesser, at: now) }
             return value
         }
     }
@@ -97,7 +108,7 @@ package final class ConsoleAccess: Sendable {
     /// - Throws: ``AdminError`` if it is wrong.
     func open(_ proof: SessionRequest, from address: String) throws -> (session: SessionTable.Session, secret: String) {
         let secret = ConsoleSecret.make(bytes: 32)
-        let session: SessionTable.Session? = try guarded(address) { state, now in
+        let session: SessionTable.Session? = try guarded(Guesser(address: address, signsIn: true)) { state, now in
             let digest = SecretDigest(proof.code ?? proof.token ?? "")
             let member =
                 proof.code == nil ? holder(of: digest, state, at: now) : state.codes.redeem(digest, at: now)

@@ -22,6 +22,16 @@ package struct ConsoleCaller: Hashable, Sendable {
     /// Name of the session or token; `uid 1000` at the socket.
     package var name: String { member.name }
     package var role: ConsoleRole { member.role }
+
+    init(member: ConsoleMember, address: String, proof: Proof) {
+        self.member = member
+        self.address = address
+        self.proof = proof
+    }
+
+    package init(name: String, role: ConsoleRole, address: String, proof: Proof) {
+        self.init(member: ConsoleMember(name: name, role: role), address: address, proof: proof)
+    }
 }
 
 /// Context of a request to the console.
