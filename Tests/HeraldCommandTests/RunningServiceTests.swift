@@ -68,7 +68,12 @@ private struct StandInService: Administration, NoFleet {
         let console = Console(
             configuration: configuration,
             administration: StandInService(trust: trust, time: time),
-            live: LiveConsole(series: SeriesRecorder(metrics: PrometheusRegistry())),
+            live: LiveConsole(
+                series: SeriesRecorder(metrics: PrometheusRegistry()),
+                refusals: RefusalBook(provider: { _ in nil }, app: { _ in nil }),
+                clock: ServiceClock(),
+                findings: { [] }
+            ),
             access: ConsoleAccess(adminToken: "unused", clock: ServiceClock()),
             audit: AuditFile(folder: folder.auditPath, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }),
             clock: ServiceClock(),
