@@ -2,6 +2,8 @@ import AsyncHTTPClient
 import Foundation
 import HeraldConsole
 import NIOCore
+import NIOHTTP1
+import Synchronization
 import Testing
 
 @Suite struct LiveRoutesTests {

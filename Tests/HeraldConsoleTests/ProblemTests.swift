@@ -9,11 +9,15 @@ import Testing
 
     @Test func `a problem lasts from its first to its last finding`() {
         var book = ProblemBook()
-        #expect(book.update([disk], at: "1"))
-        #expect(!book.update([disk], at: "2"))
+        let changed1 = book.update([disk], at: "1")
+        #expect(changed1)
+        let changed2 = book.update([disk], at: "2")
+        #expect(!changed2)
         #expect(book.present.map(\.since) == ["1"])
-        #expect(book.update([disk, drill], at: "3"))
-        #expect(book.update([drill], at: "4"))
+        let changed3 = book.update([disk, drill], at: "3")
+        #expect(changed3)
+        let changed4 = book.update([drill], at: "4")
+        #expect(changed4)
         #expect(book.present.map(\.kind) == [.drill])
         #expect(book.history.map(\.kind) == [.drill, .disk])
         #expect(book.history.map(\.until) == [nil, "4"])
@@ -22,7 +26,8 @@ import Testing
     @Test func `a problem with another text is the same one`() {
         var book = ProblemBook()
         _ = book.update([disk], at: "1")
-        #expect(book.update([ProblemFinding(.disk, "less room")], at: "2"))
+        let changed5 = book.update([ProblemFinding(.disk, "less room")], at: "2")
+        #expect(changed5)
         #expect(book.present.map(\.what) == ["less room"])
         #expect(book.present.map(\.since) == ["1"])
     }

@@ -14,7 +14,7 @@ import Testing
         JournalEvent(
             refused: JournalRefusal(reason: reason, explanation: "why \(number)", topic: topic, environment: .sandbox),
             id: NotificationID(high: 0, low: number),
-            slot: nil,
+            device: nil,
             app: nil,
             at: WallTime(seconds: minute * 60),
             request: JournalRequest(sender: SenderNumber(7))
