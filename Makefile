@@ -140,9 +140,10 @@ guest:
 	@scripts/install $(GUEST)
 	@scripts/guest-kernel .build/soak/kernel
 
-$(INSTALLED): Tests/Interop/requirements.txt
+$(INSTALLED): Tests/Interop/requirements.txt Tests/Interop/requirements-alone.txt
 	python3 -m venv .build/venv
 	.build/venv/bin/pip install --quiet --disable-pip-version-check --requirement $<
+	.build/venv/bin/pip install --quiet --disable-pip-version-check --no-deps --requirement $(word 2,$^)
 	@touch $@
 
 $(NATS): Tests/Interop/requirements.txt

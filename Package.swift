@@ -131,7 +131,11 @@ let package = Package(
             "HeraldCluster",
             ["HeraldModel", "HeraldMailbox", "HeraldNATS", crypto, logging, coreMetrics, nioCore]
         ),
-        herald("HeraldWeb", [hummingbird, hummingbirdCore, httpTypes, lifecycle, logging, nioCore, nioHTTP1]),
+        herald(
+            "HeraldWeb",
+            ["HeraldModel", hummingbird, hummingbirdCore, httpTypes, lifecycle, logging, nioCore, nioHTTP1],
+            hasResources: true
+        ),
         herald(
             "HeraldConsole",
             [
@@ -176,7 +180,10 @@ let package = Package(
         ),
         herald("HeraldPhone", ["HeraldModel", "HeraldDevice", "CPosix", nioCore, nioPosix]),
         // It starts the service as a process, so that its users do not build the service.
-        herald("HeraldTesting", ["HeraldModel", "HeraldDevice", "HeraldPhone", "CPosix"]),
+        herald(
+            "HeraldTesting",
+            ["HeraldModel", "HeraldDevice", "HeraldPhone", "CPosix", httpClient, nioCore, nioHTTP1]
+        ),
         herald("HeraldDesktop", ["HeraldModel", "HeraldPhone", nioCore, nioPosix]),
         herald(
             "HeraldScreen",
@@ -288,7 +295,7 @@ let package = Package(
             [
                 "HeraldCluster", "HeraldCommand", "HeraldConsole", "HeraldDevice", "HeraldGateway", "HeraldMailbox",
                 "HeraldModel", "HeraldPhone", "HeraldProvider", "HeraldRelay", "HeraldStores", "HeraldTestSupport",
-                "HeraldTrust",
+                "HeraldTrust", "HeraldWire",
                 "HeraldWeb", argumentParser, httpClient, logging, nioCore,
             ]
         ),

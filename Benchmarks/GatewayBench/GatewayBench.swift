@@ -110,6 +110,10 @@ private final class Acceptor: NotificationSink {
         post(envelope)
     }
 
+    func refuse(at now: WallTime, _ line: () -> JournalEvent) {
+        // There is no journal.
+    }
+
     func record(_ state: JournalState, about notification: HeraldModel.Notification) {
         // There is no journal.
     }

@@ -3,14 +3,14 @@ import Foundation
 /// Notifications stored per second by group commit, against the sqlite3 library appending the same rows raw.
 ///
 ///     StoreBench FOLDER [--count N] [--payload BYTES] [--slots N] [--delay MICROSECONDS]
-///         [--checkpoint PAGES] [--gap-checkpoint PAGES] [--rate PER-SECOND] [--restart]
+///         [--checkpoint PAGES] [--gap-checkpoint PAGES] [--rate PER-SECOND] [--restart] [--journal LINES]
 ///
 /// Both write every row durably, in transactions of the same size, with the same settings, into a file in the folder. Raw
 /// is only that; ours also keeps the journal (two lines for each, if it replaces another), the index, and a checksum, and
 /// tells of every put. With fewer slots than notifications each put replaces an older one, and raw deletes it too.
 /// Prints one line of JSON. With `--rate` ours is given so many per second, evenly, instead of as many as it takes, and raw
 /// is left out: what counts then is how long a put waits for its report. `--restart` measures instead how long the start takes on
-/// what an earlier run left in the folder.
+/// what an earlier run left in the folder. `--journal` fills a journal instead, and measures each kind of search in it.
 @main
 struct StoreBench {
     struct Options {
@@ -23,6 +23,7 @@ struct StoreBench {
         var gapCheckpoint = 0
         var rate = 0
         var isRestart = false
+        var journal = 0
     }
 
     static func main() async throws {
@@ -31,11 +32,16 @@ struct StoreBench {
                 """
                 usage: StoreBench FOLDER [--count N] [--payload BYTES] [--slots N] [--delay MICROSECONDS]
                                   [--checkpoint PAGES] [--gap-checkpoint PAGES] [--rate PER-SECOND] [--restart]
+                                  [--journal LINES]
                 """
             )
             exit(64)
         }
         try FileManager.default.createDirectory(atPath: options.folder, withIntermediateDirectories: true)
+        if options.journal > 0 {
+            try await JournalBench(folder: options.folder, lines: options.journal).run()
+            return
+        }
         let ours = OurStore(options)
         if options.isRestart {
             try await ours.measureRestart()
@@ -64,7 +70,8 @@ struct StoreBench {
         while let argument = rest.popFirst() {
             switch argument {
             case "--restart": options.isRestart = true
-            case "--count", "--payload", "--slots", "--delay", "--checkpoint", "--gap-checkpoint", "--rate":
+            case "--count", "--payload", "--slots", "--delay", "--checkpoint", "--gap-checkpoint", "--rate",
+                "--journal":
                 guard let value = rest.popFirst().flatMap(Int.init), value >= 0 else { return nil }
                 switch argument {
                 case "--count": options.count = max(1, value)
@@ -73,6 +80,7 @@ struct StoreBench {
                 case "--checkpoint": options.checkpoint = value
                 case "--gap-checkpoint": options.gapCheckpoint = value
                 case "--rate": options.rate = value
+                case "--journal": options.journal = value
                 default: options.delay = value
                 }
             default:

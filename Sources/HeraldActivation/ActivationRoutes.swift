@@ -3,6 +3,7 @@ import HTTPTypes
 import HeraldListener
 import HeraldModel
 import HeraldTrust
+import HeraldWeb
 import Hummingbird
 import Logging
 import NIOCore
@@ -153,7 +154,7 @@ final class ActivationRoutes: Sendable {
     private static func words(_ code: InvitationCode?, _ state: Invitation.State?) -> String {
         switch (code, state) {
         case (nil, _): "this is not an invitation code: compare it with the original"
-        case (_, .used?): "this invitation code is used up: it works once; ask for another"
+        case (_, .used?): "this invitation code is used up: ask for another"
         case (_, .expired?): "this invitation code has expired: ask for another"
         case (_, .withdrawn?): "this invitation code was withdrawn: ask for another"
         default: "this service did not issue this invitation code"

@@ -1,5 +1,6 @@
 import HeraldListener
 import HeraldModel
+import HeraldWeb
 
 /// Rate limiter for wrong codes: each network, and all together.
 ///

@@ -112,21 +112,22 @@ package enum ClusterLimits {
     /// The bytes of rings in one message, without the last ring: rings that are due at once travel together.
     package static let ringMessageBytes = 32 << 10
 
-    /// The pause in which answers to rings are gathered; nobody waits for them.
-    package static let ringAnswerPause = Duration.milliseconds(10)
+    /// The pause in which answers to rings are gathered: a tenth of the first one of ``ringPauses``.
+    package static let ringAnswerPause = Duration.milliseconds(50)
 
-    /// The time between two looks at the rings of a partition that are not over, each with a barrier.
+    /// The time between two looks at the rings of a partition that are not over.
     package static let ringTick = Duration.milliseconds(100)
 
     /// The pauses after the ring, and after each of its repetitions to all nodes; past the last one it is given up.
     ///
-    /// A node whose NATS server stands still finds another one within 6 s.
-    package static let ringPauses: [Duration] = [.milliseconds(200), .seconds(1), .seconds(5), .seconds(1)]
+    /// The first one is also the time for claims to come by themselves: after it, a barrier asks for them. A node whose NATS
+    /// server stands still finds another one within 6 s.
+    package static let ringPauses: [Duration] = [.milliseconds(500), .seconds(1), .seconds(5), .seconds(1)]
 
     /// The most rings of a partition that are not over; one more is sent once.
     ///
-    /// They are over within ``ringTick``, unless a node is out of reach: this is the work of a second or more, and some
-    /// megabytes.
+    /// They are over soon after the first of ``ringPauses``, unless a node is out of reach: this is the work of half a second
+    /// or more, and some megabytes.
     package static let ringsWaiting = 8192
 
     /// The time in which another node must take a notification that is never stored.

@@ -37,6 +37,8 @@ extension ClusterStore: JournalStore {
         journal.record(event, settling: completion)
     }
 
+    package func recordRefusal(_ event: JournalEvent) -> Bool { journal.recordRefusal(event) }
+
     package func lines(matching query: JournalQuery, limit: Int) async throws -> [JournalEvent] {
         try await journal.lines(matching: query, limit: limit)
     }

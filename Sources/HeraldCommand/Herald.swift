@@ -18,7 +18,8 @@ struct Herald: AsyncParsableCommand {
             Serve.self, Status.self, Init.self, Provider.self, Device.self, AppCommand.self, Agent.self, Send.self,
             Feedback.self,
             Check.self,
-            Journal.self, Backup.self, Restore.self, Doctor.self, ClusterCommand.self, RelayCommand.self, Token.self,
+            Journal.self, Backup.self, Restore.self, Doctor.self, ConsoleCommand.self, ClusterCommand.self,
+            RelayCommand.self, Token.self,
             DrillCommand.self,
             ClockCommand.self,
         ]

@@ -1,3 +1,4 @@
+package import HeraldModel
 package import HeraldWeb
 import Hummingbird
 package import Logging
@@ -11,7 +12,7 @@ import Darwin
 /// Health, metrics and admin API, on two listeners with the same requests: a port, where the admin API requires a bearer
 /// token, and a Unix socket in the data folder, which the file system protects.
 ///
-///     GET /                                       page with links
+///     GET / and the paths of ConsolePages         the page for people
 ///     GET /health /health/live /health/ready      for anybody who reaches the port
 ///     GET /metrics                                the same; no label contains a device, a token or a topic
 ///     GET /openapi.yaml                           description of all requests
@@ -19,28 +20,44 @@ import Darwin
 package struct Console: Sendable {
     private let configuration: ConsoleConfiguration
     private let administration: any Administration
+    private let live: LiveConsole
     private let metrics: PrometheusRegistry
     /// Sets the gauges that are read on demand.
     private let readGauges: @Sendable () -> Void
+    private let access: ConsoleAccess
+    private let audit: any ConsoleAudit
+    /// The machine's clock, for the audit.
+    private let clock: any WallClock
     private let control: [ControlRoute]
     private let testing: ConsoleTesting?
+    private let journal: (any JournalSearching)?
     private let logger: Logger
 
     package init(
         configuration: ConsoleConfiguration,
         administration: any Administration,
+        live: LiveConsole,
+        access: ConsoleAccess,
+        audit: any ConsoleAudit,
+        clock: any WallClock,
         metrics: PrometheusRegistry,
         readGauges: @escaping @Sendable () -> Void = {},
         control: [ControlRoute] = [],
+        journal: (any JournalSearching)? = nil,
         testing: ConsoleTesting? = nil,
         logger: Logger
     ) {
         self.configuration = configuration
         self.administration = administration
+        self.live = live
+        self.access = access
+        self.audit = audit
+        self.clock = clock
         self.metrics = metrics
         self.readGauges = readGauges
         self.control = control
         self.testing = testing
+        self.journal = journal
         self.logger = logger
     }
 
@@ -48,32 +65,36 @@ package struct Console: Sendable {
     package func port(_ isOpen: @escaping @Sendable (Int) -> Void) -> WebListener {
         let words = "the console answers to localhost, to a loopback address, to --console-host and to each --hostname"
         let router = router(HostCheck(host: configuration.host, names: configuration.hostnames, answersTo: words))
-        let token = BearerToken<ConsoleContext>(configuration.token, place: "in run/admin.token")
-        let routes = router.group("v1").add(
-            middleware: ConsoleGate { request, context in
-                guard token.isKnown(request.headers[.authorization]) else { return nil }
-                return ConsoleCaller(name: "admin.token", role: .admin, address: context.address, proof: .token)
-            }
-        )
-        AdminRoutes(administration: administration).add(to: routes)
-        testing?.add(to: routes)
+        _ = addRoutes(to: router, by: .port(access, configuration.mode))
         return listener(router, at: .port(host: configuration.host, port: configuration.port), isOpen)
     }
 
     /// The listener for Herald's own commands; calls `isOpen` once it listens.
     package func socket(_ isOpen: @escaping @Sendable () -> Void) -> WebListener {
         let router = router()
-        let routes = router.group("v1").add(middleware: ConsoleGate { _, context in await .socket(context) })
-        let admin = AdminRoutes(administration: administration)
-        admin.add(to: routes)
-        testing?.add(to: routes)
-        admin.add(control, to: routes)
+        let routes = addRoutes(to: router, by: .socket)
+        AdminRoutes(administration: administration).add(control, to: routes)
         let path = configuration.socketPath
         return listener(router, at: .socket(path: path)) { _ in
             // The folder already excludes other users; the mode shows it.
             chmod(path, 0o600)
             isOpen()
         }
+    }
+
+    /// Adds the routes of both listeners.
+    private func addRoutes(
+        to router: Router<ConsoleContext>,
+        by way: ConsoleGate.Way
+    ) -> RouterGroup<ConsoleContext> {
+        let routes = router.group("v1").add(middleware: ConsoleGate(way: way, audit: audit, clock: clock))
+        AdminRoutes(administration: administration).add(to: routes)
+        AccessRoutes(access: access, mode: configuration.mode).add(to: routes)
+        AuditRoutes(audit: audit).add(to: routes)
+        live.addRoutes(to: routes)
+        testing?.add(to: routes)
+        journal.map(JournalRoutes.init)?.add(to: routes)
+        return routes
     }
 
     private func router(_ check: HostCheck<ConsoleContext>? = nil) -> Router<ConsoleContext> {
@@ -84,7 +105,7 @@ package struct Console: Sendable {
             }
         )
         if let check { router.add(middleware: check) }
-        router.get("") { _, _ in WebReply.bytes(PackageResources.index_html, type: "text/html; charset=utf-8") }
+        if configuration.mode != .apiOnly { ConsolePages().add(to: router) }
         let health = router.group("health")
         health.get { _, _ in try self.health() }
         health.get("ready") { _, _ in try self.health() }

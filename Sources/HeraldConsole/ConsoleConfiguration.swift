@@ -1,4 +1,4 @@
-/// Addresses, token and limits of the console.
+/// Addresses and limits of the console.
 package struct ConsoleConfiguration: Sendable {
     /// Address to listen on; loopback by default.
     package var host: String
@@ -8,17 +8,15 @@ package struct ConsoleConfiguration: Sendable {
     package var port: Int
     /// Path of the control socket, in a folder for the operator only.
     package var socketPath: String
-    /// Bearer token of the admin API on ``port``.
-    package var token: String
+    package var mode = ConsoleMode.full
     /// Maximum number of connections of each listener; more wait in the system's queue.
     package var maximumConnections = 128
     /// Time for a silent connection, for the header of a request, and for its body.
     package var requestTimeout: Duration = .seconds(30)
 
-    package init(host: String, port: Int, socketPath: String, token: String) {
+    package init(host: String, port: Int, socketPath: String) {
         self.host = host
         self.port = port
         self.socketPath = socketPath
-        self.token = token
     }
 }

@@ -5,13 +5,19 @@ import Hummingbird
 /// The parts of the console for people who test their pushes.
 package struct ConsoleTesting: Sendable {
     let inbox: any CaughtInbox
+    private let sends: SendRoutes
+    private let tools: ToolRoutes
 
-    package init(inbox: any CaughtInbox) {
+    package init(inbox: any CaughtInbox, sender: any ConsoleSender, tools: any ConsoleTools) {
         self.inbox = inbox
+        sends = SendRoutes(sender: sender)
+        self.tools = ToolRoutes(tools: tools)
     }
 
     func add(to group: RouterGroup<ConsoleContext>) {
         CaughtRoutes(inbox: inbox).add(to: group)
+        sends.add(to: group)
+        tools.add(to: group)
     }
 
     /// The present state of catching in words, for the health of the service.

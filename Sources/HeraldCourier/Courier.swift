@@ -127,6 +127,9 @@ package final class Courier: Sendable {
     /// The number of connections, those in their handshake included.
     package var connectionCount: Int { listener.connectionCount }
 
+    /// Connections of devices, for the ledger.
+    package var sightings: DeviceSightings { state.sightings }
+
     /// The devices of a cluster's node that wait for their turn to arrive.
     package var waitingArrivals: Int { state.requests.waitingArrivals }
 

@@ -45,10 +45,12 @@ package enum MetricName {
     package static let clusterRings = "herald_cluster_rings_total"
     package static let clusterPassed = "herald_cluster_passed_on_total"
     package static let clusterTakeovers = "herald_cluster_takeovers_total"
+    package static let journalRefusalsDropped = "herald_journal_refusals_dropped_total"
     package static let logLinesDropped = "herald_log_lines_dropped_total"
     package static let providerRequestDuration = "herald_provider_request_duration_seconds"
     package static let deliveryDuration = "herald_delivery_duration_seconds"
     package static let storeCommitDuration = "herald_store_commit_duration_seconds"
+    package static let journalLines = "herald_journal_lines_total"
 }
 
 /// The metrics of the post office.
@@ -87,11 +89,17 @@ struct PostOfficeMetrics: Sendable {
 /// The metrics of a store.
 package struct StoreMetrics: Sendable {
     private let commitDuration = Timer(label: MetricName.storeCommitDuration)
+    private let lines = Dictionary(
+        uniqueKeysWithValues: JournalOutcome.allCases.map { outcome in
+            (outcome, Counter(label: MetricName.journalLines, dimensions: [("outcome", outcome.rawValue)]))
+        }
+    )
 
     package init() {}
 
-    /// A commit took so long, with its sync.
-    package func committed(nanoseconds: Int) {
+    /// A commit took so long, with its sync, and wrote these lines of the journal.
+    package func committed(nanoseconds: Int, _ tally: JournalTally) {
         commitDuration.recordNanoseconds(Int64(nanoseconds))
+        for (outcome, count) in tally.counts { lines[outcome]?.increment(by: count) }
     }
 }

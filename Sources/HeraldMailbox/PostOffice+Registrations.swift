@@ -6,6 +6,11 @@ extension PostOffice {
         at(slot.device) { $0.slots.registration(slot) }
     }
 
+    /// The registrations of a device in some apps.
+    func registrations(of device: DeviceNumber, in apps: [AppNumber]) -> [Registration] {
+        at(device) { shard in apps.compactMap { shard.slots.registration(Slot(device: device, app: $0)) } }
+    }
+
     package func setRegistration(_ registration: Registration) {
         at(registration.slot.device) { $0.slots.setRegistration(registration) }
     }

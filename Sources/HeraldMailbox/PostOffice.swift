@@ -39,6 +39,7 @@ package final class PostOffice: Sendable {
     /// The memory of all notifications.
     package let memory: EnvelopeMemory
     let feedback: FeedbackRecorder
+    private let refusals: RefusalJournal
     /// Nil for a node that stands alone.
     let confirmations: RefusalConfirmations?
 
@@ -63,6 +64,11 @@ package final class PostOffice: Sendable {
         shards = (0..<count).map { _ in Shard(configuration) }
         memory = EnvelopeMemory(limit: configuration.notificationBytes)
         feedback = FeedbackRecorder(store: store, logger: logger)
+        refusals = RefusalJournal(
+            store: store,
+            burst: configuration.refusalBurst,
+            perSecond: configuration.refusalRate
+        )
         (graceSignal, graceContinuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
         (holdSignal, holdContinuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
@@ -130,6 +136,11 @@ package final class PostOffice: Sendable {
     /// Records a line about a notification that was posted.
     package func record(_ state: JournalState, about notification: Notification) {
         store.record([JournalEvent(state, notification, at: clock.now())])
+    }
+
+    /// Records the line of a refused request, unless there are too many; the line is made only if it is recorded.
+    package func refuse(at now: WallTime, _ line: () -> JournalEvent) {
+        refusals.record(at: now, line)
     }
 
     // MARK: - For the courier

@@ -26,6 +26,11 @@ package struct PostOfficeConfiguration: Sendable {
     package var journalAge: Duration = .seconds(7 * 86_400)
     /// Largest size of the journal, in bytes.
     package var journalBytes = 512 << 20
+    /// Refused requests that get a line in the journal: the number at once, and the rate a second after that.
+    ///
+    /// Far above a few faulty providers; some 15 KB of journal a second in a flood.
+    package var refusalBurst = 2000
+    package var refusalRate = 200
     /// Background notifications of one app on one device: the number at once, and the rate an hour after that.
     ///
     /// Past it they wait. 3 and 3: Apple advises two or three an hour. 0 an hour: no limit.

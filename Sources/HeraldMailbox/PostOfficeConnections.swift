@@ -1,11 +1,16 @@
 package import HeraldModel
 
+extension PostOffice {
+    /// The connection of a device to this node.
+    package func link(of device: DeviceNumber) -> (any DeviceLink)? { at(device) { $0.connections[device]?.link } }
+}
+
 extension PostOffice: ConnectionHolder {
-    package func storedElsewhere(_ stored: StoredNotification) -> Bool {
+    package func storedElsewhere(_ stored: StoredNotification, isNews: () -> Bool) -> Bool {
         let (now, certainTime) = (clock.now(), clock.certainTime())
         return at(stored.notification.slot.device) { shard in
             shard.holdRules.certainTime = certainTime
-            return shard.storedElsewhere(stored, now: now)
+            return shard.storedElsewhere(stored, isNews: isNews(), now: now)
         }
     }
 

@@ -50,6 +50,9 @@ package final class ServiceClock: WallClock {
         return true
     }
 
+    /// How far it is ahead of the system's clock; negative if it is behind.
+    package var shift: Duration { offset.withLock { $0 } }
+
     // MARK: - Jumps of the system's clock
 
     /// Continues from the certain time of the last run; once, before anything expires.

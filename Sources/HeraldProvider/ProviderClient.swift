@@ -1,6 +1,6 @@
 import CoreMetrics
 import Foundation
-import HeraldModel
+package import HeraldModel
 import NIOCore
 import NIOPosix
 import Synchronization
@@ -50,6 +50,11 @@ public final class ProviderClient: Sendable {
         try self.init(configuration, metrics: ProviderMetrics())
     }
 
+    /// Makes a client whose provider tokens have the time of another clock than the machine's.
+    package convenience init(_ configuration: ProviderConfiguration, wall: @escaping @Sendable () -> WallTime) throws {
+        try self.init(configuration, clock: ProviderClock(wall: wall), metrics: ProviderMetrics())
+    }
+
     init(
         _ configuration: ProviderConfiguration,
         clock: ProviderClock = ProviderClock(),
@@ -73,6 +78,7 @@ public final class ProviderClient: Sendable {
             eventLoop: MultiThreadedEventLoopGroup.singleton.next(),
             context: try ProviderTLS.context(configuration, protocols: ["h2"]),
             host: configuration.host,
+            address: configuration.address,
             port: configuration.port,
             timeout: configuration.timeout
         )

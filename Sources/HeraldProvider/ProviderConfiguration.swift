@@ -10,6 +10,10 @@ public struct ProviderConfiguration: Sendable {
     public var port: Int
     /// The provider's credential: certificate or signing key.
     public var credential: ProviderCredential
+    /// Address to connect to; nil for that of ``host``, which the certificate must contain in any case.
+    package var address: String?
+    /// Whether the service's certificate must contain ``host``; the chain is always verified.
+    package var verifiesName = true
     /// PEM certificates of the authorities that may sign the service's certificate; nil means the system's.
     ///
     /// The client always verifies the chain and the name.

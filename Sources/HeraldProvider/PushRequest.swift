@@ -20,6 +20,10 @@ public struct PushRequest: Sendable {
     public var collapseID: String?
     /// Identifier (`apns-id`); nil lets the client choose one, the same for every attempt.
     public var id: NotificationID?
+    /// Tag (`herald-tag`), 1 to 64 characters, by which a test finds it among the requests that Herald caught.
+    ///
+    /// APNs ignores it.
+    public var tag: String?
 
     /// Makes a request with the required fields.
     public init(token: PushToken, topic: Topic?, payload: [UInt8], pushType: PushType = .alert) {
@@ -31,6 +35,7 @@ public struct PushRequest: Sendable {
         expiration = .unspecified
         collapseID = nil
         id = nil
+        tag = nil
     }
 
     /// Makes a request with a typed payload; a background push gets priority 5.
@@ -48,6 +53,7 @@ public struct PushRequest: Sendable {
         if let priority { head.add("apns-priority", String(priority.rawValue)) }
         if let expiration = expiration.field { head.add("apns-expiration", expiration) }
         if let collapseID { head.add("apns-collapse-id", collapseID, isIndexed: false) }
+        if let tag { head.add("herald-tag", tag, isIndexed: false) }
     }
 }
 

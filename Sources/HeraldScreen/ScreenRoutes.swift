@@ -83,11 +83,8 @@ struct ScreenRoutes: Sendable {
         guard let permit = viewers.take() else {
             throw WebRefusal(503, "\(configuration.maximumViewers) pages already watch this device: close one")
         }
-        return Response(
-            status: .ok,
-            headers: [.contentType: "text/event-stream"],
-            body: SnapshotEvents(view: view, keepAlive: configuration.keepAlive, clock: clock, permit: permit).body
-        )
+        return SnapshotEvents.stream(of: view, keepAlive: configuration.keepAlive, clock: clock, permit: permit)
+            .response
     }
 
     /// `?after=REVISION&limit=NUMBER`.

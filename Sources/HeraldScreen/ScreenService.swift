@@ -47,7 +47,7 @@ package struct ScreenService: Service {
     package func run() async throws {
         let router = Router(context: BasicRequestContext.self)
         // First, so that failures have the headers too.
-        router.add(middleware: ScreenHeaders())
+        router.add(middleware: PageHeaders(policy: ScreenAssets.policy))
         // The agent has no log, so the answer tells the user what failed.
         router.add(middleware: WebFailures(logger: logger) { WebRefusal(500, "the request failed: \($0)") })
         let words = "the screen answers to localhost, to a loopback address, and to the value of --screen-host"

@@ -24,10 +24,15 @@ package struct BearerToken<Context: RequestContext>: RouterMiddleware {
         return try await next(request, context)
     }
 
+    /// The token in the field `authorization`; nil if there is none.
+    package static func secret(in field: String?) -> String? {
+        guard let field, field.prefix(7).lowercased() == "bearer " else { return nil }
+        return String(field.dropFirst(7))
+    }
+
     /// Compares in constant time.
-    package func isKnown(_ field: String?) -> Bool {
-        guard let field, field.prefix(7).lowercased() == "bearer " else { return false }
-        let shown = Array(field.dropFirst(7).utf8)
+    func isKnown(_ field: String?) -> Bool {
+        guard let shown = Self.secret(in: field).map({ Array($0.utf8) }) else { return false }
         guard shown.count == token.count, !token.isEmpty else { return false }
         return zip(shown, token).reduce(0) { $0 | ($1.0 ^ $1.1) } == 0
     }

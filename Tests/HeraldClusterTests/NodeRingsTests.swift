@@ -26,13 +26,18 @@ import Testing
 
     /// Stores a notification at a node, which then rings.
     private func store(at node: RingingNode, _ number: UInt64 = 1) -> UInt64 {
+        let put = put(number)
+        node.directory.notifyHolders(of: [put])
+        return put.sequence
+    }
+
+    private func put(_ number: UInt64) -> StoredPut {
         let partition = Partition(0)
         let slot = Slot(device: device, app: AppNumber(1))
         let message = LogMessage(.slot(slot, generation: 1, partition), payload: ByteBuffer(integer: number))
         let sequence = log.stored(message, in: .mailbox(partition))
         let envelope = Envelope(notification(number, isStorable: true), generation: 1)
-        node.directory.notifyHolders(of: [StoredPut(envelope: envelope, sequence: sequence, tag: nil)])
-        return sequence
+        return StoredPut(envelope: envelope, sequence: sequence, tag: nil)
     }
 
     private func notification(_ number: UInt64, isStorable: Bool) -> Notification {
@@ -79,7 +84,9 @@ import Testing
         let sequence = store(at: a)
         time.pass(.milliseconds(150))
         messages.lose(nil)
-        time.pass(.milliseconds(200))
+        time.pass(.milliseconds(300))
+        #expect(b.heard.stored.isEmpty)
+        time.pass(.milliseconds(150))
         #expect(b.heard.stored == [sequence] && a.heard.ringEnds == [true])
         messages.lose { address, _ in address == .kind(.ring) }
         _ = store(at: a)
@@ -97,8 +104,60 @@ import Testing
         time.pass(.milliseconds(50))
         #expect(b.heard.stored.isEmpty)
         log.holdBack(false)
-        time.pass(.milliseconds(120))
+        time.pass(.milliseconds(1))
         #expect(b.heard.stored == [sequence])
+    }
+
+    @Test func `a ring that the holder has answered is not repeated while the claims are missing`() throws {
+        _ = try #require(claim(at: b)).get()
+        log.holdBack(true)
+        messages.count()
+        let sequence = store(at: a)
+        time.pass(.milliseconds(1400))
+        #expect(messages.counts == [.kind(.ring): 1, .kind(.rung): 1])
+        #expect(b.heard.stored == [sequence] && a.heard.ringEnds.isEmpty)
+        log.holdBack(false)
+        time.pass(.milliseconds(100))
+        #expect(messages.counts == [.kind(.ring): 1, .kind(.rung): 1] && a.heard.ringEnds == [true])
+    }
+
+    @Test func `a ring that the former holder has answered goes to the one whose claim comes late`() throws {
+        let c = try RingingNode("c", log, messages, time: time, live: live)
+        c.rings.start { _ in }
+        _ = try #require(claim(at: b)).get()
+        log.holdBack(true)
+        _ = try #require(claim(at: c)).get()
+        let sequence = store(at: a)
+        time.pass(.milliseconds(300))
+        #expect(b.heard.stored == [sequence] && c.heard.stored.isEmpty && a.heard.ringEnds.isEmpty)
+        log.holdBack(false)
+        time.pass(.milliseconds(1))
+        #expect(c.heard.stored == [sequence])
+        time.pass(.milliseconds(300))
+        #expect(a.heard.ringEnds == [true])
+    }
+
+    @Test func `rings of one turn travel together, and so do their answers`() throws {
+        _ = try #require(claim(at: b)).get()
+        messages.count()
+        let puts = (1...3).map { put($0) }
+        a.directory.notifyHolders(of: puts)
+        time.pass(.seconds(1))
+        #expect(b.heard.stored == puts.map(\.sequence) && a.heard.ringEnds == [true, true, true])
+        #expect(messages.counts == [.kind(.ring): 1, .kind(.rung): 1])
+    }
+
+    @Test func `a ring is no news to a read that begins just before its delivery`() throws {
+        _ = try #require(claim(at: b)).get()
+        b.heard.setBeforeNews { [mailbox = b.mailbox, device] in
+            mailbox.read([RegisteredSlot(Slot(device: device, app: AppNumber(1)), generation: 1)]) { _ in }
+        }
+        let older = put(1)
+        let newer = put(2)
+        b.mailbox.saw(newer.sequence, of: device)
+        a.directory.notifyHolders(of: [older])
+        time.pass(.seconds(1))
+        #expect(b.heard.stored.isEmpty && a.heard.ringEnds == [true])
     }
 
     @Test func `a ring for what the read had to contain is no news`() throws {
@@ -106,9 +165,10 @@ import Testing
         log.holdBack(true)
         let fence = try #require(claim(at: b)).get()
         #expect(fence > sequence)
-        // It is repeated to all, since nobody has answered.
-        time.pass(.milliseconds(300))
-        #expect(b.heard.stored.isEmpty)
+        // It is repeated to all, since the claims do not come.
+        messages.count()
+        time.pass(.seconds(2))
+        #expect(b.heard.stored.isEmpty && messages.counts[.kind(.ring)] == 1)
     }
 
     @Test func `the newer claim ends the older connection, at another node`() throws {
@@ -177,7 +237,7 @@ import Testing
         _ = try #require(claim(at: b)).get()
         live.remove(b.own.node)
         _ = store(at: a)
-        time.pass(.milliseconds(250))
+        time.pass(.milliseconds(600))
         #expect(b.heard.stored.isEmpty && a.heard.ringEnds == [true])
         #expect(!a.directory.isHeldElsewhere(device))
     }
@@ -281,6 +341,7 @@ private final class HeardNotes: ConnectionHolder {
         var catchUps = 0
         var isBehind = false
         var meanwhile: (@Sendable () -> Void)?
+        var beforeNews: (@Sendable () -> Void)?
     }
 
     private let notes = Mutex(Notes())
@@ -299,6 +360,9 @@ private final class HeardNotes: ConnectionHolder {
         }
     }
 
+    /// `body` happens when the next ring comes to the connections, before they ask whether it is news.
+    func setBeforeNews(_ body: @escaping @Sendable () -> Void) { notes.withLock { $0.beforeNews = body } }
+
     func catchUp() {
         let meanwhile = notes.withLock { notes in
             notes.catchUps += 1
@@ -310,8 +374,10 @@ private final class HeardNotes: ConnectionHolder {
 
     func ringEnded(_ isAnswered: Bool) { notes.withLock { $0.ringEnds.append(isAnswered) } }
 
-    func storedElsewhere(_ stored: StoredNotification) -> Bool {
-        notes.withLock { notes in
+    func storedElsewhere(_ stored: StoredNotification, isNews: () -> Bool) -> Bool {
+        notes.withLock { $0.beforeNews.take() }?()
+        guard isNews() else { return true }
+        return notes.withLock { notes in
             if !notes.isBehind { notes.stored.append(stored.sequence) }
             return !notes.isBehind
         }

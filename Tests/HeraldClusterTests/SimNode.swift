@@ -319,12 +319,12 @@ extension SimNode: ConnectionHolder {
             world.note("\(name.text) is rung by \(sender.text) for \(ring.sequence)")
             let device = ring.notification.slot.device
             guard world.mutation == .ringsUpToTheClaim, mailbox.fence(of: device) != nil else { continue }
-            _ = storedElsewhere(ring.stored)
+            _ = storedElsewhere(ring.stored) { true }
         }
     }
 
-    func storedElsewhere(_ stored: StoredNotification) -> Bool {
-        postOffice.storedElsewhere(reporter.masked(stored))
+    func storedElsewhere(_ stored: StoredNotification, isNews: () -> Bool) -> Bool {
+        postOffice.storedElsewhere(reporter.masked(stored), isNews: isNews)
     }
 
     func deliverOnce(_ envelope: Envelope) -> PassedDelivery { postOffice.deliverOnce(envelope) }

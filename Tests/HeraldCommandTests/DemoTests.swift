@@ -2,6 +2,7 @@ import Foundation
 import HeraldMailbox
 import HeraldModel
 import HeraldStores
+import HeraldTestSupport
 import HeraldTrust
 import Testing
 

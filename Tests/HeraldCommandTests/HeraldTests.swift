@@ -58,7 +58,7 @@ import Testing
         (["relay", "staus"], "'staus' is not a command of 'herald relay': did you mean 'herald relay status'?"),
         (
             ["device", "add"],
-            "'add' is not a command of 'herald device': its commands are enroll, invite, list, revoke."
+            "'add' is not a command of 'herald device': its commands are enroll, invite, invitations, withdraw, list, label, disconnect, revoke."
         ),
     ])
     func `an unknown command is told with the nearest one, or all of them`(arguments: [String], words: String) {

@@ -43,13 +43,28 @@ import Testing
     }
 
     @Test(arguments: [
-        [], ["x"], ["--device", "a/b"], ["--topic", "a..b"], ["--device", "a", "--topic", "b"],
-        ["00000000-0000-0001-0000-000000000002", "--device", "a"], ["--device", "a", "--limit", "0"],
-        ["--device", "a", "--limit", "10001"],
+        [], ["nonsense:x"], ["--device", "a/b"], ["--topic", "a..b"], ["--state", "gone"], ["x", "--since", "soon"],
+        ["--device", "a", "--limit", "0"], ["--device", "a", "--limit", "10001"], ["x", "--wait", "1s"],
+        ["00000000-0000-0001-0000-000000000002", "--wait", "long"], ["x", "--until", "final"],
+        ["00000000-0000-0001-0000-000000000002", "--wait", "1s", "--until", "read"], ["x", "--follow", "--json"],
     ])
     func `a question that makes no sense is wrong usage`(arguments: [String]) {
         let error = #expect(throws: (any Error).self) { try Journal.parse(arguments) }
         #expect(error.map { Journal.exitCode(for: $0) } == .validationFailure)
+    }
+
+    @Test func `following shows each line once, also one that comes late`() {
+        let (first, second) = (entry(.received), entry(.delivered))
+        var followed = FollowedLines([first])
+        #expect(followed.term == "after:\"2023-11-14T22:13:18.000Z\"")
+        #expect(followed.new([first, second]) == [second])
+        #expect(followed.new([first, second]) == [])
+    }
+
+    @Test func `an explained line says what happened, and what to do`() {
+        let lines = JournalText.explained([entry(.discardedExpired)])
+        #expect(lines.count == 3)
+        #expect(lines[0].contains("discarded (expired)") && lines[1].contains("time was over"))
     }
 
     @Test func `the journal of a folder without a service is read under its lock`() async throws {

@@ -12,12 +12,14 @@ import Testing
     /// A value of each setting that is not its default.
     private static let values: [String: [String]] = [
         "accept-non-json": [], "broadcast-apps": ["none"], "clock": ["adjustable"], "console-host": ["::1"],
+        "console-mode": ["read-only"],
         "cluster": ["nats://a"], "cluster-accept-loss": [], "cluster-ca": ["ca.pem"], "cluster-certificate": ["a.pem"],
         "cluster-credentials": ["herald.nk"], "cluster-key": ["cluster.key"], "cluster-monitor": ["http://a:8222"],
         "cluster-partitions": ["8"],
         "cluster-replicas": ["5"], "cluster-unverified": [], "node": ["a"],
         "catch": ["all"], "catch-in-public": [],
         "data": ["x"], "demo": [], "device-topics": ["known"], "drill": ["drop --for 10m"], "environment": ["sandbox"],
+        "explain": ["always"],
         "host": ["::1"],
         "hostname": ["a"], "log-format": ["json"], "log-level": ["trace"],
         "newsstand-topic": ["com.example.magazine"], "payload-drills": [], "payload-drills-in-public": [],

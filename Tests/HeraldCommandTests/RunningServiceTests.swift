@@ -4,6 +4,7 @@ import HeraldConsole
 import HeraldMailbox
 import HeraldModel
 import HeraldStores
+import HeraldTestSupport
 import HeraldTrust
 import HeraldWeb
 import Logging
@@ -12,7 +13,7 @@ import Testing
 @testable import HeraldCommand
 
 /// A service of which only trust, clock and control socket are there.
-private struct StandInService: Administration {
+private struct StandInService: Administration, NoFleet {
     let trust: TrustService
     let time: WallTime
 
@@ -23,13 +24,7 @@ private struct StandInService: Administration {
     }
 
     func journal(_ question: JournalQuestion, limit: Int) async throws -> JournalAnswer { JournalAnswer([]) }
-    func channels(of bundle: Topic?, limit: Int) async throws -> [ChannelEntry] { [] }
-    func apps(of topic: Topic?, onlyUnused: Bool, limit: Int) async throws -> [AppEntry] { [] }
     func forgetApp(_ topic: Topic, in environment: PushEnvironment?) async throws -> [AppEntry] { [] }
-    func credentials() async throws -> [CredentialEntry] { [] }
-    func revokeCredential(_ id: String) async throws -> CredentialEntry { throw AdminError(.notFound, "not here") }
-    func devices() async throws -> [DeviceEntry] { [] }
-    func revokeDevice(_ id: String) async throws -> DeviceEntry { throw AdminError(.notFound, "not here") }
     func reloadTrust() async throws {
         if let failure = await trust.reload().failures.all.first { throw AdminError(.failed, failure.message) }
     }
@@ -68,12 +63,20 @@ private struct StandInService: Administration {
         let configuration = ConsoleConfiguration(
             host: "127.0.0.1",
             port: 0,
-            socketPath: folder.controlSocketPath,
-            token: "unused"
+            socketPath: folder.controlSocketPath
         )
         let console = Console(
             configuration: configuration,
             administration: StandInService(trust: trust, time: time),
+            live: LiveConsole(
+                series: SeriesRecorder(metrics: PrometheusRegistry()),
+                refusals: RefusalBook(provider: { _ in nil }, app: { _ in nil }),
+                clock: ServiceClock(),
+                findings: { [] }
+            ),
+            access: ConsoleAccess(adminToken: "unused", clock: ServiceClock()),
+            audit: AuditFile(folder: folder.auditPath, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }),
+            clock: ServiceClock(),
             metrics: PrometheusRegistry(),
             control: control,
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }

@@ -160,7 +160,7 @@ import Testing
 
     @Test(arguments: [("all", CatchScope.all), ("off", .off)])
     func `everything is caught, or nothing`(word: String, scope: CatchScope) throws {
-        #expect(try configuration(file: "catch: \(word)").catches == scope)
+        #expect(try configuration(file: "catch: [\(word)]").catches == scope)
         #expect(try configuration(["--catch", word]).catches == scope)
     }
 

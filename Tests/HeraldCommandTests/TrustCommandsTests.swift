@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import HeraldModel
 import HeraldStores
+import HeraldTestSupport
 import HeraldTrust
 import Testing
 

@@ -3,6 +3,7 @@ import Foundation
 import HeraldConsole
 import HeraldMailbox
 import HeraldModel
+import HeraldTestSupport
 import HeraldWeb
 import Logging
 import NIOCore
@@ -15,6 +16,7 @@ final class StandInAdministration: Administration {
     let problemsHeld = Mutex<[String]>([])
     let questions = Mutex<[JournalQuestion]>([])
     let offset = Mutex<Duration>(.zero)
+    let fleet = Mutex<[String]>([])
     let reloads = Mutex(0)
 
     static let entry = JournalEntry(
@@ -78,10 +80,6 @@ final class StandInAdministration: Administration {
         )
     }
 
-    func channels(of bundle: Topic?, limit: Int) async throws -> [ChannelEntry] {
-        [Self.channel].compactMap { $0 }.filter { bundle == nil || $0.topic == bundle }
-    }
-
     static let app = Topic("com.example.app").map { topic in
         AppEntry(
             AppUsage(
@@ -101,13 +99,9 @@ final class StandInAdministration: Administration {
         )
     }
 
-    func apps(of topic: Topic?, onlyUnused: Bool, limit: Int) async throws -> [AppEntry] {
-        [Self.app].compactMap { $0 }.filter { topic == nil || $0.topic == topic }
-    }
-
     func forgetApp(_ topic: Topic, in environment: PushEnvironment?) async throws -> [AppEntry] {
-        let apps = try await apps(of: topic, onlyUnused: true, limit: 1).filter {
-            environment == nil || $0.environment == environment
+        let apps = [Self.app].compactMap { $0 }.filter {
+            $0.topic == topic && (environment == nil || $0.environment == environment)
         }
         guard !apps.isEmpty else { throw AdminError(.notFound, "no app has the name \(topic)") }
         return apps
@@ -116,20 +110,6 @@ final class StandInAdministration: Administration {
     func journal(_ question: JournalQuestion, limit: Int) async throws -> JournalAnswer {
         questions.withLock { $0.append(question) }
         return JournalAnswer(Array(repeating: Self.entry, count: min(limit, 2)))
-    }
-
-    func credentials() async throws -> [CredentialEntry] { [Self.credential] }
-
-    func revokeCredential(_ id: String) async throws -> CredentialEntry {
-        guard id == "c1" else { throw AdminError(.notFound, "there is no credential \(id)") }
-        return Self.credential
-    }
-
-    func devices() async throws -> [DeviceEntry] { [Self.device] }
-
-    func revokeDevice(_ id: String) async throws -> DeviceEntry {
-        struct Broken: Error {}
-        throw Broken()
     }
 
     func reloadTrust() async throws { reloads.withLock { $0 += 1 } }
@@ -181,12 +161,33 @@ final class StandInAdministration: Administration {
 struct ConsoleHarness {
     let administration = StandInAdministration()
     let metrics = PrometheusRegistry()
-    let token = "secret-token"
+    let live: LiveConsole
+    let lines = StandInLines()
+    let findings = Shared<[ProblemFinding]>([])
+    let token: String
+    let clock = ManualClock(WallTime(seconds: 1_800_000_000))
+    let audit = AuditInMemory()
+    let access: ConsoleAccess
+    var mode = ConsoleMode.full
+
+    init(token: String = "secret-token") {
+        self.token = token
+        live = LiveConsole(
+            series: SeriesRecorder(metrics: metrics),
+            refusals: RefusalBook(provider: { _ in "c1" }, app: { _ in nil }),
+            lines: lines,
+            clock: clock,
+            findings: { [findings] in findings.withLock { $0 } }
+        )
+        access = ConsoleAccess(adminToken: token, clock: clock)
+    }
+
     let socketPath = "/tmp/herald-\(UUID().uuidString.prefix(8)).sock"
 
     /// An answer: its status, and its body as text.
     struct Answer {
         let status: UInt
+        var fields = HTTPHeaders()
         let body: String
 
         func decode<Value: Decodable>(_ type: Value.Type) throws -> Value {
@@ -215,11 +216,18 @@ struct ConsoleHarness {
     }
 
     func console(port: Int = 0) -> Console {
-        Console(
-            configuration: ConsoleConfiguration(host: "127.0.0.1", port: port, socketPath: socketPath, token: token),
+        var configuration = ConsoleConfiguration(host: "127.0.0.1", port: port, socketPath: socketPath)
+        configuration.mode = mode
+        return Console(
+            configuration: configuration,
             administration: administration,
+            live: live,
+            access: access,
+            audit: audit,
+            clock: clock,
             metrics: metrics,
             control: [ControlRoute("echo") { $0 }],
+            journal: StandInJournal(),
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         )
     }
@@ -236,7 +244,7 @@ struct ConsoleHarness {
         if let body { request.body = .bytes(ByteBuffer(string: body)) }
         let response = try await HTTPClient.shared.execute(request, timeout: .minutes(5))
         let bytes = try await response.body.collect(upTo: 1 << 20)
-        return Answer(status: response.status.code, body: String(buffer: bytes))
+        return Answer(status: response.status.code, fields: response.headers, body: String(buffer: bytes))
     }
 
     private func run<Result: Sendable>(

@@ -16,6 +16,7 @@ final class ScriptedPostOffice: NotificationSink {
         var envelopes: [Envelope] = []
         var discarded: [JournalState] = []
         var noted: [JournalState] = []
+        var refused: [JournalEvent] = []
         var decision = PostDecision.accepted
         var settles: (@Sendable (Envelope) -> Void)?
     }
@@ -27,6 +28,14 @@ final class ScriptedPostOffice: NotificationSink {
     var discarded: [JournalState] { state.withLock { $0.discarded } }
 
     var noted: [JournalState] { state.withLock { $0.noted } }
+
+    /// The lines about refused requests.
+    var refused: [JournalEvent] { state.withLock { $0.refused } }
+
+    func refuse(at now: WallTime, _ line: () -> JournalEvent) {
+        let line = line()
+        state.withLock { $0.refused.append(line) }
+    }
 
     func decide(_ decision: PostDecision) {
         state.withLock { $0.decision = decision }
@@ -134,6 +143,7 @@ final class Fixture {
     /// With the other nodes of a test.
     var confirmations: RefusalConfirmations?
     let drills: DrillService
+    var senders = SenderNames()
     let catcher: CatchService
     var configuration = {
         var configuration = GatewayConfiguration(host: "127.0.0.1", port: 0, environment: .production)
@@ -153,7 +163,7 @@ final class Fixture {
     }
 
     var now: WallTime { trust.now }
-    var admission: Admission { Admission(trust: trustService, apps: apps) }
+    var admission: Admission { Admission(trust: trustService, apps: apps, senders: senders) }
 
     var service: ProviderService {
         ProviderService(

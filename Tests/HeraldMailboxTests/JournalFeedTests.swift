@@ -25,8 +25,8 @@ struct JournalFeedTests {
         feed.publish(Self.events(4...5))
         let second = try #require(feed.subscribe())
         feed.publish(Self.events(6...6))
-        #expect(await first.next() == JournalFeed.Batch(events: Self.events(4...6), skipped: 0))
-        #expect(await second.next() == JournalFeed.Batch(events: Self.events(6...6), skipped: 0))
+        #expect(await first.next() == JournalFeed.Batch(events: Self.events(4...6), skipped: 0, place: 3))
+        #expect(await second.next() == JournalFeed.Batch(events: Self.events(6...6), skipped: 0, place: 3))
         withExtendedLifetime((first, second)) {}
     }
 
@@ -49,7 +49,38 @@ struct JournalFeedTests {
         #expect(batch?.skipped == 10)
         #expect(batch?.events == Self.events(11...capacity + 10))
         feed.publish(Self.events(1...1))
-        #expect(await subscription.next() == JournalFeed.Batch(events: Self.events(1...1), skipped: 0))
+        #expect(
+            await subscription.next() == JournalFeed.Batch(events: Self.events(1...1), skipped: 0, place: capacity + 11)
+        )
+    }
+
+    @Test func `a subscriber that comes back goes on where it was, or knows that it missed lines`() throws {
+        let feed = JournalFeed()
+        var other = feed.subscribe()
+        feed.publish(Self.events(1...3))
+        let place = try #require(feed.subscribe(after: 0)?.poll()).place
+        feed.publish(Self.events(4...4))
+        let again = feed.subscribe(after: place)
+        #expect(again?.poll() == JournalFeed.Batch(events: Self.events(4...4), skipped: 0, place: 4))
+        #expect(again?.poll() == nil)
+        withExtendedLifetime((other, again)) {}
+        other = nil
+    }
+
+    @Test func `lines that nobody followed are missed`() throws {
+        let feed = JournalFeed()
+        var first = feed.subscribe()
+        feed.publish(Self.events(1...3))
+        let place = first?.poll()?.place
+        first = nil
+        #expect(place == 3)
+        feed.publish(Self.events(4...9))
+        let again = feed.subscribe(after: place)
+        feed.publish(Self.events(10...11))
+        let batch = try #require(again?.poll())
+        #expect(batch.events == Self.events(10...11))
+        #expect(batch.skipped > 0)
+        withExtendedLifetime(again) {}
     }
 
     @Test func `a cancelled subscriber gets nothing`() async throws {

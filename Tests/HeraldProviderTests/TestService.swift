@@ -128,6 +128,10 @@ final class Ledger: NotificationSink {
 
     func discard(_ envelope: Envelope, as state: JournalState) -> PostDecision { .accepted }
 
+    func refuse(at now: WallTime, _ line: () -> JournalEvent) {
+        // There is no journal.
+    }
+
     func record(_ state: JournalState, about notification: HeraldModel.Notification) {
         // There is no journal.
     }

@@ -280,5 +280,7 @@ import Testing
         #expect(try standing("received", "lost/drill", "received") == .pending)
         #expect(try standing("received", "refused/drill", "received", "delivered") == .accepted)
         #expect(try standing("received", "answer withheld/drill", "delivered") == .accepted)
+        #expect(try standing("refused/ServiceUnavailable") == .notAccepted)
+        #expect(try standing("received", "refused/ServiceUnavailable") == .pending)
     }
 }

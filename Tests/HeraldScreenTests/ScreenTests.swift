@@ -9,9 +9,9 @@ import Testing
     let harness = ScreenHarness()
 
     @Test func `the page and all its files are in the binary`() async throws {
-        let folder = URL(filePath: #filePath).deletingLastPathComponent().appending(
-            path: "../../Sources/HeraldScreen/Resources"
-        )
+        let sources = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../Sources")
+        let folder = sources.appending(path: "HeraldScreen/Resources")
+        let shared = sources.appending(path: "HeraldWeb/Resources")
         let names = try FileManager.default.contentsOfDirectory(atPath: folder.path())
         #expect(names.count > 20)
         try await harness.withScreen { base in
@@ -25,6 +25,10 @@ import Testing
                 #expect(answer.status == 200, "\(name)")
                 let file = try String(contentsOf: folder.appending(path: name), encoding: .utf8)
                 #expect(answer.body == file)
+            }
+            for name in try FileManager.default.contentsOfDirectory(atPath: shared.path()) {
+                let answer = try await harness.ask("GET", base + "/assets/" + name)
+                #expect(try answer.body == String(contentsOf: shared.appending(path: name), encoding: .utf8))
             }
             let nothing = try await harness.ask("GET", base + "/assets/..%2FPackage.swift")
             #expect(nothing.status == 404)

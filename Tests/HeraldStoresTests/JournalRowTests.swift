@@ -132,13 +132,13 @@ struct JournalRowTests {
         _ number: UInt64,
         _ words: String,
         topic: String? = nil,
-        slot: Slot? = nil,
+        isOfDevice: Bool = false,
         request: JournalRequest = JournalRequest()
     ) -> JournalEvent {
         JournalEvent(
             refused: JournalRefusal(reason: .badTopic, explanation: words, topic: topic, environment: .sandbox),
             id: NotificationID(high: 0x0A, low: number),
-            slot: slot,
+            device: isOfDevice ? slot.device : nil,
             app: nil,
             at: WallTime(milliseconds: 1000),
             request: request
@@ -198,7 +198,7 @@ struct JournalRowTests {
                         number,
                         words.randomElement(using: &random) ?? "",
                         topic: [nil, "com.example.app"].randomElement(using: &random) ?? nil,
-                        slot: [nil, Self.slot].randomElement(using: &random) ?? nil,
+                        isOfDevice: Bool.random(using: &random),
                         request: request()
                     )
                 }

@@ -47,7 +47,12 @@ package final class MemoryTrustStore: TrustStore {
         }
     }
 
-    package func certificates() async throws -> [Credential] { try with { $0.certificates } }
+    package func certificates(after id: String?, limit: Int) async throws -> [Credential] {
+        try with { contents in
+            let rest = contents.certificates.filter { $0.id > id ?? "" }.sorted { $0.id < $1.id }
+            return Array(rest.prefix(limit))
+        }
+    }
 
     package func certificate(_ id: String) async throws -> Credential? {
         try with { contents in contents.certificates.first { $0.id == id } }
@@ -67,7 +72,8 @@ package final class MemoryTrustStore: TrustStore {
             return TopicClaims(
                 version: contents.claimsVersion,
                 contents.claims.values,
-                certificateTopics: contents.certificates.filter { $0.revoked == nil }.flatMap(\.topics)
+                certificateTopics: contents.certificates.filter { $0.revoked == nil }.flatMap(\.topics),
+                credentials: Dictionary(contents.certificates.map { ($0.serial ?? "", $0.id) }) { $1 }
             )
         }
     }
@@ -106,7 +112,7 @@ package final class MemoryTrustStore: TrustStore {
                 guard let index = contents.invitations.firstIndex(where: { $0.id == invitation && $0.isUnused }) else {
                     return false
                 }
-                contents.invitations[index].used = Invitation.Use(device: device.id, at: device.created)
+                contents.invitations[index].take(Invitation.Use(device: device.id, at: device.created))
             }
             contents.devices.append(device)
             return true
@@ -128,7 +134,41 @@ package final class MemoryTrustStore: TrustStore {
         }
     }
 
-    package func devices() async throws -> [EnrolledDevice] { try with { $0.devices } }
+    package func devices(_ selection: DeviceSelection) async throws -> LedgerPage<EnrolledDevice> {
+        try with { contents in
+            let text = selection.text?.lowercased() ?? ""
+            let found = contents.devices.filter { device in
+                guard device.id.name > selection.after ?? "" else { return false }
+                if let condition = selection.condition, !condition(device.id) { return false }
+                let words = "\(device.id)\n\(device.name ?? "")\n\(device.labels.lines)".lowercased()
+                return text.isEmpty || words.contains(text)
+            }
+            return LedgerPage(
+                Array(found.sorted { $0.id.name < $1.id.name }.prefix(selection.limit + 1)),
+                limit: selection.limit,
+                id: \.id.name
+            )
+        }
+    }
+
+    package func setLabels(_ labels: [String: String], of id: DeviceID) async throws -> Bool {
+        try with { contents in
+            guard let index = contents.devices.firstIndex(where: { $0.id == id }) else { return false }
+            let next = contents.devices[index].labels.revision + 1
+            guard let labels = DeviceLabels(lines: DeviceLabels.lines(labels), revision: next) else { return false }
+            contents.devices[index].labels = labels
+            return true
+        }
+    }
+
+    package func note(_ sightings: [DeviceSighting]) async throws {
+        try with { contents in
+            for one in sightings {
+                guard let index = contents.devices.firstIndex(where: { $0.id == one.device }) else { continue }
+                contents.devices[index].sighting = one
+            }
+        }
+    }
 
     package func device(_ id: DeviceID) async throws -> EnrolledDevice? {
         try with { contents in contents.devices.first { $0.id == id } }
@@ -152,7 +192,12 @@ package final class MemoryTrustStore: TrustStore {
         }
     }
 
-    package func invitations() async throws -> [Invitation] { try with { $0.invitations } }
+    package func invitations(after id: String?, limit: Int) async throws -> [Invitation] {
+        try with { contents in
+            let rest = contents.invitations.filter { $0.id > id ?? "" }.sorted { $0.id < $1.id }
+            return Array(rest.prefix(limit))
+        }
+    }
 
     package func invitation(_ id: String) async throws -> Invitation? {
         try with { contents in contents.invitations.first { $0.id == id } }
@@ -205,5 +250,5 @@ extension Array where Element: Revocable {
 }
 
 extension Invitation {
-    fileprivate var isUnused: Bool { used == nil && withdrawn == nil }
+    fileprivate var isUnused: Bool { taken < uses && withdrawn == nil }
 }

@@ -45,9 +45,11 @@ package enum TrustStoreConformance {
     }
 
     package static let rules = [
-        Rule(description: "what is added is read again, oldest first", check: keepsWhatIsAdded),
+        Rule(description: "what is added is read again, by identifier, in parts", check: keepsWhatIsAdded),
         Rule(description: "an identifier is never used twice", check: refusesTakenIdentifiers),
         Rule(description: "an invitation is used with its device, once, or not at all", check: usesInvitationsOnce),
+        Rule(description: "an invitation serves as many devices as it has uses", check: countsUses),
+        Rule(description: "devices are found by their name, labels and a condition, in parts", check: findsDevices),
         Rule(description: "open invitations are limited, and closed ones do not count", check: limitsOpenInvitations),
         Rule(description: "an invitation is found by the beginning of its digest", check: findsInvitations),
         Rule(
@@ -70,17 +72,19 @@ package enum TrustStoreConformance {
     private static func keepsWhatIsAdded(_ store: any TrustStore) async throws {
         let devices = ["b", "a"].map { device($0) }
         for one in devices { #expect(try await store.add(one, invitation: nil)) }
-        #expect(try await store.devices() == devices)
+        #expect(try await store.devices() == devices.reversed())
         #expect(try await store.device(devices[1].id) == devices[1])
         let certificates = [
             certificate("B", "com.example.b", "com.example.c"), certificate("A", "com.example.a", team: nil),
         ]
         for one in certificates { #expect(try await store.add(one)) }
-        #expect(try await store.certificates() == certificates)
+        #expect(try await store.certificates() == certificates.reversed())
+        #expect(try await store.certificates(after: "A", limit: 1) == [certificates[0]])
         #expect(try await store.certificate("A") == certificates[1])
         let invitations = [invitation("i2"), invitation("i1", digest: [1] + Array(2...32))]
         #expect(try await store.add(invitations, limit: 2, now: now) == .added)
-        #expect(try await store.invitations() == invitations)
+        #expect(try await store.invitations() == invitations.reversed())
+        #expect(try await store.invitations(after: "i1", limit: 9) == [invitations[0]])
         #expect(try await store.invitation("i1") == invitations[1])
     }
 
@@ -110,6 +114,47 @@ package enum TrustStoreConformance {
         #expect(try await store.withdrawInvitation("i", at: now) == false)
         #expect(try await store.withdrawInvitation("x", at: now) == false)
         #expect(try await store.withdrawInvitation("k", at: now) == false)
+    }
+
+    private static func countsUses(_ store: any TrustStore) async throws {
+        let three = Invitation(
+            id: "i",
+            name: nil,
+            digest: Array(1...32),
+            created: now,
+            expires: now + .seconds(60),
+            uses: 3
+        )
+        #expect(try await store.add([three], limit: 1, now: now) == .added)
+        for name in ["a", "b", "c"] {
+            #expect(try await store.invitation("i")?.state(at: now) == .open)
+            #expect(try await store.add(device(name), invitation: "i"))
+        }
+        #expect(try await store.add(device("d"), invitation: "i") == false, "used up")
+        let used = try #require(try await store.invitation("i"))
+        #expect(used.state(at: now) == .used && used.taken == 3)
+        #expect(used.recent.map(\.device.name) == ["a", "b", "c"])
+        #expect(try await store.withdrawInvitation("i", at: now) == false, "used up")
+    }
+
+    private static func findsDevices(_ store: any TrustStore) async throws {
+        for name in ["d", "b", "a", "c"] { #expect(try await store.add(device(name), invitation: nil)) }
+        func names(_ selection: DeviceSelection) async throws -> [String] {
+            let page = try await store.devices(selection)
+            return page.items.map(\.id.name) + [page.next.map { "after \($0)" }].compactMap(\.self)
+        }
+        #expect(try await names(DeviceSelection(limit: 2)) == ["a", "b", "after b"])
+        #expect(try await names(DeviceSelection(after: "b", limit: 2)) == ["c", "d"])
+        #expect(try await store.setLabels(["room": "Hall", "floor": "2"], of: id("c")))
+        #expect(try await store.setLabels(["room": "hall"], of: id("x")) == false, "unknown")
+        #expect(try await names(DeviceSelection(limit: 9, text: "ROOM=hall")) == ["c"])
+        #expect(try await names(DeviceSelection(limit: 9, text: "che \"1")) == ["a", "b", "c", "d"])
+        #expect(try await names(DeviceSelection(limit: 1, condition: { $0.name > "a" })) == ["b", "after b"])
+        let seen = DeviceSighting(device: id("a"), at: now, address: "192.0.2.1")
+        let foreign = DeviceSighting(device: id("x"), at: now, address: "")
+        try await store.note([seen, foreign])
+        #expect(try await store.device(id("a"))?.sighting == seen)
+        #expect(try await store.device(id("c"))?.labels.all == ["room": "Hall", "floor": "2"])
     }
 
     private static func limitsOpenInvitations(_ store: any TrustStore) async throws {

@@ -30,11 +30,39 @@ import Testing
     }
 }
 
+@Test func `a login is announced`() async throws {
+    let herald = try await HeraldService.shared()
+    try await herald.withDevice { device in
+        let token = try await device.install("com.example.chat")
+        try await announceLogin(to: token.hex, through: herald, tag: "login-test")
+        let sent = try await herald.caught("tag:login-test")
+        #expect(sent.first?.status == 200 && sent.first?.payload.contains("Somebody logged in") == true)
+    }
+}
+
+/// The sender that the page leaves to its reader.
+private func announceLogin(to token: String, through herald: HeraldService, tag: String) async throws {
+    let key = try await herald.providerKey()
+    _ = try await send(Payload("Somebody logged in"), to: token, port: herald.apiPort, key: key, tag: tag)
+}
+
 /// The sender that the page leaves to its reader.
 @discardableResult
 private func announceDinner(to token: String, host: String, port: Int, key: ProviderKey) async throws -> String {
+    var payload = Payload("Dinner is ready")
+    payload.sound = .default
+    return try await send(payload, to: token, port: port, key: key)
+}
+
+private func send(
+    _ payload: Payload,
+    to token: String,
+    port: Int,
+    key: ProviderKey,
+    tag: String? = nil
+) async throws -> String {
     var configuration = ProviderConfiguration(
-        host: host,
+        host: "localhost",
         port: port,
         credential: .key(pem: key.pem, id: key.id, team: key.team)
     )
@@ -43,9 +71,8 @@ private func announceDinner(to token: String, host: String, port: Int, key: Prov
     let folder = URL(fileURLWithPath: key.path).deletingLastPathComponent().deletingLastPathComponent()
     configuration.authorities = Array(try Data(contentsOf: folder.appendingPathComponent("data/ca.pem")))
     let topic = try #require(Topic("com.example.chat"))
-    var payload = Payload("Dinner is ready")
-    payload.sound = .default
-    let request = try PushRequest(token: try #require(PushToken(token)), topic: topic, payload: payload)
+    var request = try PushRequest(token: try #require(PushToken(token)), topic: topic, payload: payload)
+    request.tag = tag
     return try await withProviderClient(configuration) { client in
         switch try await client.send(request) {
         case .accepted: "accepted"
@@ -64,6 +91,6 @@ private func announceDinner(to token: String, host: String, port: Int, key: Prov
     let blocks = try text("docs/testing.md").components(separatedBy: "```swift\n").dropFirst()
         .compactMap { $0.components(separatedBy: "```").first }
     // The first is a line of a manifest.
-    #expect(blocks.count == 2)
+    #expect(blocks.count == 3)
     for block in blocks.dropFirst() { #expect(source.contains(block), "not compiled: \(block)") }
 }

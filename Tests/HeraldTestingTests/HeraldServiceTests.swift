@@ -11,7 +11,12 @@ import Testing
     private static let app = "com.example.chat"
 
     /// A sender, as a backend team would have one.
-    private func send(_ text: String, to token: DeviceToken, through herald: HeraldService) async throws -> PushAnswer {
+    private func send(
+        _ text: String,
+        to token: DeviceToken,
+        through herald: HeraldService,
+        tag: String? = nil
+    ) async throws -> PushAnswer {
         let key = try await herald.providerKey(topics: Self.app)
         var configuration = ProviderConfiguration(
             host: herald.host,
@@ -23,7 +28,9 @@ import Testing
         let topic = try #require(Topic(Self.app))
         let token = try #require(PushToken(token.hex))
         return try await withProviderClient(configuration) { client in
-            try await client.send(PushRequest(token: token, topic: topic, payload: Payload(text)))
+            var request = try PushRequest(token: token, topic: topic, payload: Payload(text))
+            request.tag = tag
+            return try await client.send(request)
         }
     }
 
@@ -40,6 +47,20 @@ import Testing
             #expect(device.notifications == [record])
             // The device has it before its answer is in the journal.
             while try await !herald.run("journal", record.apnsID).contains("delivered") {}
+        }
+    }
+
+    @Test(arguments: ["kitchen-test", "hall-test"])
+    func `tests that run at once see the requests of their own tag`(tag: String) async throws {
+        let herald = try await HeraldService.shared()
+        try await herald.withDevice { device in
+            let token = try await device.install(Self.app)
+            _ = try await send("for \(tag)", to: token, through: herald, tag: tag)
+            let caught = try await herald.caught("tag:\(tag)")
+            #expect(caught.map(\.status) == [200] && caught.first?.topic == Self.app)
+            #expect(caught.first?.payload.contains("for \(tag)") == true)
+            #expect(try await herald.clearCaught("tag:\(tag)") == 1)
+            #expect(try await herald.caught("tag:\(tag)", wait: .zero).isEmpty)
         }
     }
 

@@ -22,7 +22,7 @@ struct SharedFactTests {
         var fact = SharedInvitation(
             Invitation(id: "i1", name: nil, digest: [1, 2, 3], created: now, expires: now + .seconds(60))
         )
-        fact.used = used.map { SharedInvitation.Use(device: $0, at: 5) }
+        if let used { (fact.taken, fact.recent) = (1, [SharedInvitation.Use(device: used, at: 5)]) }
         fact.withdrawn = withdrawn
         return fact
     }

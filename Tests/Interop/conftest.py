@@ -5,7 +5,7 @@ import pytest
 
 from service import HERALD, Service
 
-pytest_plugins = ("parties", "agents", "mqtt_fixtures", "relay_fixtures", "scripted_service", "screen_page", "soak")
+pytest_plugins = ("parties", "agents", "mqtt_fixtures", "relay_fixtures", "scripted_service", "screen_page", "console_page", "soak")
 
 
 def pytest_configure(config):

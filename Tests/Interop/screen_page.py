@@ -26,6 +26,8 @@ from selenium.webdriver.support.ui import WebDriverWait
 
 SOURCES = pathlib.Path(__file__).resolve().parents[2] / "Sources"
 RESOURCES = SOURCES / "HeraldScreen/Resources"
+# Files of all pages.
+SHARED = SOURCES / "HeraldWeb/Resources"
 # The time limit for expected changes, long enough for a busy machine.
 PATIENCE = 60
 TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".html": "text/html; charset=utf-8"}
@@ -222,7 +224,8 @@ class Request(BaseHTTPRequestHandler):
         if path in self.made_up.files:
             kind = TYPES.get(pathlib.PurePath(path).suffix, "application/octet-stream")
             return self.answer(200, kind, self.made_up.files[path])
-        file = RESOURCES / ("index.html" if path == "/" else path.removeprefix("/assets/"))
+        name = "index.html" if path == "/" else path.removeprefix("/assets/")
+        file = SHARED / name if (SHARED / name).is_file() else RESOURCES / name
         if (path == "/" or path.startswith("/assets/")) and file.is_file():
             return self.answer(200, TYPES[file.suffix], file.read_bytes())
         return self.answer(404, "application/json", b'{"error":"there is nothing at this path"}')
@@ -277,7 +280,7 @@ class Page:
         self.driver.quit()
         self._profile.cleanup()
 
-    def open(self, url, width=1366, height=860, dark=False, reduced_motion=True, scale=1):
+    def open(self, url, width=1366, height=860, dark=False, reduced_motion=True, scale=1, ready="#screen"):
         """Opens the page, and waits until the device is drawn."""
         command = self.driver.execute_cdp_cmd
         features = {
@@ -293,7 +296,7 @@ class Page:
         self.driver.get("about:blank")
         self.complaints()
         self.driver.get(url)
-        self.one("#screen")
+        self.one(ready)
         return self
 
     def one(self, selector, text=None):

@@ -72,7 +72,7 @@ def devices(service):
 
 
 def invitations(service):
-    listed = herald("device", "invite", "--data", service.data, "--list", "--json").stdout
+    listed = herald("device", "invitations", "--data", service.data, "--json").stdout
     return {one["id"]: one for one in json.loads(listed)}
 
 
@@ -201,7 +201,7 @@ class TestCodes:
         _, other = key_and_request(tmp_path, stem="other")
         self.refused(enroll(service, one["code"], other), "used")
         used = invitations(service)[one["id"]]
-        assert used["used"] and used["device"] == device_id(answer.certificates[0])
+        assert used["used"] == 1 and used["device"] == device_id(answer.certificates[0])
 
     def test_concurrent_uses_of_a_code_make_one_device(self, service, tmp_path):
         _, request = key_and_request(tmp_path)
@@ -216,16 +216,16 @@ class TestCodes:
         one = invite(service, "--valid", "1h")
         advance(service, 3601)
         self.refused(enroll(service, one["code"], request), "expired")
-        listed = herald("device", "invite", "--data", service.data, "--list").stdout
+        listed = herald("device", "invitations", "--data", service.data).stdout
         assert any(one["id"] in line and "expired" in line for line in listed.splitlines())
 
     def test_a_withdrawn_code_is_refused(self, service, tmp_path):
         _, request = key_and_request(tmp_path)
         one = invite(service)
-        herald("device", "invite", "--data", service.data, "--withdraw", one["id"])
+        herald("device", "withdraw", "--data", service.data, one["id"])
         self.refused(enroll(service, one["code"], request), "withdrawn")
-        assert herald("device", "invite", "--data", service.data, "--withdraw", one["id"], check=False).returncode == 1
-        assert herald("device", "invite", "--data", service.data, "--withdraw", "nobody", check=False).returncode == 1
+        assert herald("device", "withdraw", "--data", service.data, one["id"], check=False).returncode == 1
+        assert herald("device", "withdraw", "--data", service.data, "nobody", check=False).returncode == 1
 
     def test_a_code_of_another_service_is_refused(self, service, fresh, tmp_path):
         _, request = key_and_request(tmp_path)
@@ -372,7 +372,7 @@ class TestRenewal:
         _, request = key_and_request(tmp_path)
         one = invite(service)
         assert est.post(service, "simplereenroll", request, "--user", f":{one['code']}").status == 403
-        assert invitations(service)[one["id"]]["used"] is None
+        assert invitations(service)[one["id"]]["used"] == 0
 
     def test_a_certificate_does_not_replace_a_code(self, service, activated, tmp_path):
         _, request = key_and_request(tmp_path)
@@ -607,7 +607,7 @@ class TestCrash:
                 answer = None
         state = invitations(service)[one["id"]]
         known = devices(service)
-        assert (state["used"] is None) == (state["device"] is None)
+        assert (state["used"] == 0) == (state["device"] is None)
         if state["device"]:
             assert state["device"] in known
         if answer and answer.status == 200:

@@ -243,13 +243,13 @@ class TestOperators:
                     return answer.read()
 
             def entry():
-                (entry,) = json.loads(ask(f"/v1/channels?topic={TOPIC}"))
+                (entry,) = json.loads(ask(f"/v1/channels?topic={TOPIC}"))["items"]
                 return entry if entry["subscribers"] == 1 else None
 
             found = eventually(entry, what="the end of a subscription")
             assert (found["id"], found["topic"], found["environment"]) == (channel, TOPIC, "production")
             assert (found["policy"], found["published"], found["delivered"], found["stored"]) == (1, 1, 2, True)
-            assert json.loads(ask("/v1/channels?topic=com.example.none")) == []
+            assert json.loads(ask("/v1/channels?topic=com.example.none"))["items"] == []
             metrics = ask("/metrics").decode()
             assert "\nherald_broadcasts_published_total 1\n" in metrics
             assert '\nherald_broadcast_deliveries_total{result="acknowledged"} 2\n' in metrics

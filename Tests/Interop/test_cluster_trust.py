@@ -60,7 +60,7 @@ def test_a_machine_with_nothing_but_the_key_takes_over(trio, node, key, fresh, t
     herald("device", "revoke", lost.id, "--data", node.data)
     old = device.token
     assert "token key 2 seals device tokens from now on" in herald("token", "rotate", "--data", node.data).stdout
-    lists = [("device", "list"), ("provider", "list"), ("device", "invite", "--list"), ("token", "keys")]
+    lists = [("device", "list"), ("provider", "list"), ("device", "invitations"), ("token", "keys")]
     before = {command: listed(node, *command) for command in lists[:3]}
     authority = node.ca.read_bytes()
     node.stop()
@@ -89,7 +89,7 @@ def test_a_machine_with_nothing_but_the_key_takes_over(trio, node, key, fresh, t
         for name in ("one", "two")
     )
     assert first.returncode == 0, first.stderr
-    assert second.returncode != 0 and "used up: it works once" in second.stdout + second.stderr
+    assert second.returncode != 0 and "is used up: ask" in second.stdout + second.stderr
     assert len(listed(service, "device", "list")) == 3
     # The folder has the key now, and needs the setting no more.
     service.stop()
@@ -156,7 +156,7 @@ class TestSeveralNodes:
     def test_one_code_at_two_nodes_makes_one_device(self, node, other, tmp_path):
         for turn in range(3):
             code = listed(node, "device", "invite")["code"]
-            eventually(lambda: len(listed(other, "device", "invite", "--list")) == turn + 1)
+            eventually(lambda: len(listed(other, "device", "invitations")) == turn + 1)
             commands = [
                 [
                     str(HERALD), "agent", "activate", "--service", f"localhost:{service.listeners['activation']}",

@@ -64,7 +64,7 @@ def test_any_node_shows_the_whole_also_when_one_is_gone(trio, nodes):
     assert times and times == sorted(times)
     assert states(trio) == {"node1": ("live", 0), "node2": ("live", 1), "node3": ("live", 0)}
     eventually(lambda: cluster(trio, "status", check=False).returncode == 0, what="a whole cluster")
-    assert json.loads(ask(c, "/v1/devices")[1])[0]["connected"], "a device that is connected to another node"
+    assert json.loads(ask(c, "/v1/devices")[1])["items"][0]["connected"], "a device that is connected to another node"
 
     os.kill(b.pid, signal.SIGSTOP)
     found = find()

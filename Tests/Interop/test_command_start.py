@@ -26,7 +26,7 @@ def content(folder):
 
 
 #: The public half of the authority, the server's certificate, and the lists that follow from the ledger.
-REPLACEABLE = ("ca.pem", "trust/server.pem", "trust/device.crl", "trust/provider.crl")
+REPLACEABLE = ("ca.pem", "trust/server.pem", "trust/device.crl", "trust/provider.crl", "audit/")
 
 
 @pytest.fixture
@@ -246,7 +246,7 @@ class TestFolders:
                     changed = {part for part in before if after.get(part) != before[part]}
                     assert not changed, f"{what}: {changed} changed"
                 path.write_bytes(original)
-                path.chmod(0o600 if name.parts[0] in ("trust", "store") else 0o644)
+                path.chmod(0o600 if name.parts[0] in ("trust", "store", "audit") else 0o644)
         assert_works(service, certificate, device)
         # Replaceable files are made again. An irreplaceable file must not be replaced in silence.
         irreplaceable = sorted(what for what in passed if not what.startswith(REPLACEABLE))

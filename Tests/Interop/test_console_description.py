@@ -37,6 +37,8 @@ def ask(service, method, path, body=None, authorized=True, host=None):
     headers = {"authorization": f"Bearer {token}"} if authorized else {}
     if host:
         headers["host"] = host
+    if body is not None:
+        headers["content-type"] = "application/json"
     request = urllib.request.Request(
         f"http://127.0.0.1:{service.listeners['console']}{path}", method=method, headers=headers,
         data=None if body is None else json.dumps(body).encode(),
@@ -46,7 +48,7 @@ def ask(service, method, path, body=None, authorized=True, host=None):
     except urllib.error.HTTPError as error:
         answer = error
     with answer:
-        return answer.status, answer.headers["content-type"].split(";")[0], answer.read().decode()
+        return answer.status, (answer.headers["content-type"] or "").split(";")[0], answer.read().decode()
 
 
 def test_the_served_description_is_the_manuals(shared):
@@ -81,7 +83,7 @@ def test_the_properties_are_in_snake_case(target):
 
 def test_the_description_has_every_route_and_no_other(description):
     described = set(operations(description))
-    files = [file for folder in ("Access", "Admin") for file in sorted((SOURCE / folder).glob("**/*.swift"))]
+    files = [file for folder in ("Access", "Admin", "Fleet") for file in sorted((SOURCE / folder).glob("**/*.swift"))]
     routes = re.findall(r'routes\.(get|post|put|delete)\("([^"\\]+)"', "".join(file.read_text() for file in files))
     built = {(method, "/v1/" + re.sub(r":(\w+)", r"{\1}", path)) for method, path in routes}
     assert len(built) >= 13
@@ -97,10 +99,36 @@ def conform(description, method, path, status, kind, text):
     answer = description["paths"][path][method]["responses"][str(status)]
     if "$ref" in answer:
         answer = description["components"]["responses"][answer["$ref"].rsplit("/", 1)[1]]
+    if "content" not in answer:
+        assert text == ""
+        return None
     schema = answer["content"][kind]["schema"]
     value = json.loads(text) if kind == "application/json" else text
     jsonschema.validate(value, {**schema, "components": description["components"]})
     return value
+
+
+def fleet_answers(check, service, device):
+    """Asks about devices and invitations, and for credentials."""
+    one = f"/v1/devices/{device}"
+    assert check("get", "/v1/devices/{id}", actual=one)["apps"] == []
+    check("get", "/v1/devices/{id}", 404, actual="/v1/devices/nobody")
+    check("get", "/v1/devices", 400, actual="/v1/devices?connected=perhaps")
+    labels = {"room": "hall"}
+    assert check("put", "/v1/devices/{id}/labels", actual=f"{one}/labels", body={"labels": labels})["labels"] == labels
+    check("put", "/v1/devices/{id}/labels", 400, actual=f"{one}/labels", body={"labels": {"a=b": "c"}})
+    check("put", "/v1/devices/{id}/labels", 404, actual="/v1/devices/nobody/labels", body={"labels": {}})
+    check("post", "/v1/devices/{id}/disconnect", 409, actual=f"{one}/disconnect")
+    token = "/v1/devices/{id}/apps/{topic}/token"
+    check("post", token, 404, actual=f"{one}/apps/{TOPIC}/token")
+    made = check("post", "/v1/invitations", body={"uses": 3})
+    assert made["code"] and made["uses"] == 3
+    assert [entry["id"] for entry in check("get", "/v1/invitations")["items"]] == [made["id"]]
+    check("post", "/v1/invitations", 400, body={"uses": 0})
+    for status in (200, 409):
+        check("delete", "/v1/invitations/{id}", status, actual=f"/v1/invitations/{made['id']}")
+    check("post", "/v1/credentials/certificate", 400, body={"csr": "nonsense", "topics": [TOPIC]})
+    check("post", "/v1/credentials/key", 400, body={"public_key": "nonsense", "team": TEAM})
 
 
 def test_every_route_answers_as_described(fresh, description):
@@ -122,29 +150,51 @@ def test_every_route_answers_as_described(fresh, description):
     check("get", "/v1/journal", 400)
     with Provider(service, key=key) as provider:
         unique = channels.publish(provider, channels.create(provider), expiration=channels.soon())
-    assert check("get", "/v1/channels", actual=f"/v1/channels?topic={TOPIC}")[0]["stored"]
+    assert check("get", "/v1/channels", actual=f"/v1/channels?topic={TOPIC}")["items"][0]["stored"]
     check("get", "/v1/channels", 400, actual="/v1/channels?topic=a..b")
     assert check("get", "/v1/journal", actual=f"/v1/journal?notification={unique}")
     check("get", "/v1/journal", 400, actual=f"/v1/journal?notification={new_id()}&limit=10001")
-    (app,) = check("get", "/v1/apps", actual=f"/v1/apps?topic={TOPIC}&limit=1")
+    (app,) = check("get", "/v1/apps", actual=f"/v1/apps?topic={TOPIC}&limit=1")["items"]
     assert (app["team"], app["channels"], app["unused"]) == (TEAM, 1, False)
-    assert check("get", "/v1/apps", actual="/v1/apps?unused=true") == []
+    assert check("get", "/v1/apps", actual="/v1/apps?unused=true") == {"items": [], "next": None}
     check("get", "/v1/apps", 400, actual="/v1/apps?limit=0")
     forget = "/v1/apps/{topic}/forget"
     check("post", forget, 409, actual=f"/v1/apps/{TOPIC}/forget")
     check("post", forget, 404, actual="/v1/apps/com.example.none/forget")
     check("post", forget, 400, actual=f"/v1/apps/{TOPIC}/forget?environment=both")
-    by_kind = {entry["kind"]: entry["id"] for entry in check("get", "/v1/credentials")}
+    by_kind = {entry["kind"]: entry["id"] for entry in check("get", "/v1/credentials")["items"] if entry["id"] != "console"}
+    for id in by_kind.values():
+        check("get", "/v1/credentials/{id}", actual=f"/v1/credentials/{id}")
+    check("get", "/v1/credentials/{id}", 404, actual="/v1/credentials/nobody")
+    fleet_answers(check, service, device)
     for id in by_kind.values():
         path = f"/v1/credentials/{id}/revoke"
         check("post", "/v1/credentials/{id}/revoke", actual=path)
         check("post", "/v1/credentials/{id}/revoke", 409, actual=path)
     check("post", "/v1/credentials/{id}/revoke", 404, actual="/v1/credentials/nobody/revoke")
-    assert check("get", "/v1/devices")[0]["id"] == device
+    assert check("get", "/v1/devices")["items"][0]["id"] == device
     for status in (200, 409):
         check("post", "/v1/devices/{id}/revoke", status, actual=f"/v1/devices/{device}/revoke")
     check("post", "/v1/devices/{id}/revoke", 404, actual="/v1/devices/nobody/revoke")
     check("post", "/v1/trust/reload")
+    link = check("post", "/v1/links", 201, body={"role": "viewer", "name": "Ada"})
+    check("post", "/v1/links", 400, body={"role": "owner"})
+    check("post", "/v1/session", 201, body={"code": link["code"]}, authorized=False)
+    check("post", "/v1/session", 401, body={"code": link["code"]}, authorized=False)
+    check("post", "/v1/session", 400, body={}, authorized=False)
+    check("get", "/v1/session")
+    check("delete", "/v1/session", 204)
+    (session,) = check("get", "/v1/sessions")["items"]
+    for status in (204, 404):
+        check("delete", "/v1/sessions/{id}", status, actual=f"/v1/sessions/{session['id']}")
+    token = check("post", "/v1/tokens", 201, body={"name": "ci", "role": "viewer", "days": 1})
+    check("post", "/v1/tokens", 409, body={"name": "ci", "role": "viewer"})
+    check("post", "/v1/tokens", 400, body={"name": "ci", "role": "viewer", "days": 0})
+    assert len(check("get", "/v1/tokens")["items"]) == 1
+    for status in (204, 404):
+        check("delete", "/v1/tokens/{id}", status, actual=f"/v1/tokens/{token['id']}")
+    assert check("get", "/v1/audit", actual="/v1/audit?limit=2")["next"]
+    check("get", "/v1/audit", 400, actual="/v1/audit?before=x")
     check("get", "/v1/clock")
     check("post", "/v1/clock/advance", body={"seconds": 1.5})
     check("post", "/v1/clock/accept")
@@ -170,10 +220,33 @@ def test_every_route_answers_as_described(fresh, description):
     assert check("put", "/v1/catch", body={"topics": "off"})["topics"] == "off"
     check("get", "/v1/caught", 409, actual="/v1/caught?wait=1")
     assert check("delete", "/v1/caught", actual="/v1/caught?q=tag:a") == {"deleted": 0}
+    order = {"to": {"token": "00" * 32, "topic": TOPIC}, "payload": {"aps": {"alert": "hi"}}}
+    assert check("post", "/v1/send", body=order)["reason"] == "BadDeviceToken"
+    assert len(check("post", "/v1/send", body={**order, "to": [order["to"]] * 2})["items"]) == 2
+    check("post", "/v1/send", 404, body={**order, "to": {"device": "nobody", "topic": TOPIC}})
+    check("post", "/v1/send", 400, body={**order, "headers": {"x-y": "z"}})
+    check("post", "/v1/send", 413, body={**order, "more": "x" * 70_000})
+    check("get", "/v1/credentials")
+    # The notification above was refused.
+    eventually(lambda: check("get", "/v1/refusals")["items"], what="the group of the refusal")
+    assert check("get", "/v1/problems", actual="/v1/problems?history=1")["items"]
+    check("get", "/v1/problems", 400, actual="/v1/problems?history=all")
+    assert len(check("get", "/v1/series", actual="/v1/series?names=received")["series"]["received"]) == 900
+    check("get", "/v1/series", 400, actual="/v1/series?range=1y")
+    check("get", "/v1/events", 400, actual="/v1/events?want=everything")
+    check("post", "/v1/tools/check", body={"payload": {"aps": {"allert": "x"}}})
+    check("post", "/v1/tools/preview", body={"payload": {"aps": {"alert": "x"}}, "languages": ["en", "de"]})
+    check("post", "/v1/tools/token", body={"text": "00" * 32})
+    check("post", "/v1/tools/jwt", body={"text": "a.b.c"})
+    check("post", "/v1/tools/certificate", body={"text": (service.data / "ca.pem").read_text()})
+    check("post", "/v1/tools/frame", body={"text": "09"})
+    for tool in ("check", "preview", "token", "jwt", "certificate", "frame"):
+        check("post", f"/v1/tools/{tool}", 400, body={"text": 7})
+        check("post", f"/v1/tools/{tool}", 413, body={"more": "x" * 70_000})
     described = set(operations(description))
     assert asked == described
     for method, path in described:
-        if path.startswith("/v1/"):
+        if path.startswith("/v1/") and description["paths"][path][method]["x-role"] != "none":
             check(method, path, 401, actual=path.replace("{id}", "x").replace("{topic}", "x"), authorized=False)
 
 

@@ -42,6 +42,7 @@ KITCHEN = "herald device enroll --name kitchen --out kitchen.pem\n"
 DEVICE = KITCHEN + "herald agent run --identity kitchen.pem --app com.example.chat\n"
 OPERATED = "herald serve --data /var/lib/herald\n"
 BEFORE = {
+    "access.md": [OPERATED],
     "apps.md": [SERVICE],
     "devices.md": [SERVICE],
     "drills.md": [SERVICE],

@@ -21,6 +21,8 @@ struct NodeFrame: LogRecord, Hashable {
         self.payload = payload
     }
 
+    var capacity: Int { 96 + payload.readableBytes }
+
     init(fields: inout RecordReader) throws(RecordError) {
         sender = try fields.valid(NodeName(fields.text()))
         question = try fields.integer()

@@ -92,9 +92,10 @@ package final class NodeList: LiveNodes {
     /// Whether a node that this one hears nothing of is silent: this one may be the one that is cut off.
     private var isFresh: Bool { lag <= ClusterLimits.staleClaims }
 
-    private func state(of seen: Seen, at now: NIODeadline, isFresh: Bool) -> Known.State {
+    private func state(of seen: Seen, at now: NIODeadline, isFresh: @autoclosure () -> Bool) -> Known.State {
         if seen.record.state == .left { return .left }
         let silence = Duration.nanoseconds(max(0, (now - seen.heard).nanoseconds))
-        return isFresh && silence > ClusterLimits.nodeSilence ? .silent(silence) : .serving
+        // Each post and each ring asks: the second question is for nodes that are silent.
+        return silence > ClusterLimits.nodeSilence && isFresh() ? .silent(silence) : .serving
     }
 }

@@ -45,6 +45,8 @@ package enum NodeMessageKind: String, Hashable, Sendable {
     case drills
     /// A query of the journal, which asks for the lines of the node.
     case journal
+    /// A search in the journal, which asks for the lines of the node.
+    case search
     /// A question for the state of the node.
     case state
 }

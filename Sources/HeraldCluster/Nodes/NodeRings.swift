@@ -7,9 +7,10 @@ import Synchronization
 /// Rings for what this node has stored, and hears the rings and claims of the other nodes.
 ///
 /// 1. A notification is stored; the node that probably holds its device is rung, and gets the notification with the ring.
-/// 2. Within ``ClusterLimits/ringTick`` the claims up to the notification's sequence are known, and with them who held the
-///    device then. The ring is over when that node has answered, or if there was none: the next claim reads.
-/// 3. Until then ``RingBook`` repeats it, and at last gives it up.
+/// 2. A claim that was stored before the notification, and comes after it, names another node, which is rung at once.
+/// 3. When the claims up to the notification's sequence are known, it is certain who held the device then. The ring is over when
+///    that node has answered, or if there was none: the next claim reads. ``RingBook`` asks for the claims that do not come by
+///    themselves, repeats a ring that nobody answers, and at last gives it up.
 ///
 /// A node that is rung delivers what is news to it (``HeldDevices``). A claim of another node that is newer than its own ends
 /// a connection here.
@@ -29,6 +30,12 @@ package final class NodeRings: Sendable {
             var book: RingBook
             var isTicking = false
             var isCatchingUp = false
+
+            mutating func settle(upTo position: UInt64, _ holders: Holders) -> RingBook.Decision {
+                book.settle(upTo: position) { [claims] device, sequence in
+                    holders.node(of: claims[device], before: sequence)
+                }
+            }
         }
 
         let partition: Partition
@@ -54,23 +61,31 @@ package final class NodeRings: Sendable {
         }
     }
 
-    private struct Answers {
-        var places: [NodeName: [RungRecord.Place]] = [:]
-        var isScheduled = false
+    /// The nodes that hold devices, by their claims.
+    private struct Holders: Sendable {
+        let own: ClaimRecord
+        let nodes: any LiveNodes
+
+        /// The node that needs a ring for what was stored at a sequence, which may be this one.
+        ///
+        /// It is nil if nobody has claimed the device, or the claimant is gone, or has claimed it later and so reads it.
+        func node(of claim: ClaimTable.Claim?, before sequence: UInt64) -> NodeName? {
+            guard let claim, claim.sequence < sequence else { return nil }
+            return claim.holder == own || nodes.mayLive(claim.holder) ? claim.holder.node : nil
+        }
     }
 
-    private let own: ClaimRecord
+    private let holders: Holders
     private let partitions: Partitions
     private let messages: any NodeMessages
+    private let rings: RingMessages
     private let mailbox: ClusterMailbox
-    private let nodes: any LiveNodes
     private let scheduler: any ClusterScheduler
     private let catchUp: CatchUp
     private let onEnd: End?
     private let shares: [Share]
     let followers: [LogFollower]
     private let reference = HolderReference()
-    private let answers = Mutex(Answers())
     private let metrics: RingMetrics
 
     /// - Parameters:
@@ -96,17 +111,19 @@ package final class NodeRings: Sendable {
         catchUp: @escaping CatchUp,
         onEnd: End? = nil
     ) {
-        self.own = own
+        let holders = Holders(own: own, nodes: nodes)
+        self.holders = holders
         self.partitions = partitions
         self.messages = messages
         self.mailbox = mailbox
-        self.nodes = nodes
         self.scheduler = scheduler
         self.catchUp = catchUp
         self.onEnd = onEnd
         let shares = partitions.all.map { Share($0, own.node) }
         let metrics = RingMetrics()
         self.metrics = metrics
+        let rings = RingMessages(messages, scheduler: scheduler, metrics: metrics)
+        self.rings = rings
         self.shares = shares
         followers = shares.map { [reference] share in
             LogFollower(
@@ -116,14 +133,15 @@ package final class NodeRings: Sendable {
                 barriers: barriers,
                 scheduler: scheduler
             ) { entries in
-                let ended = NodeRings.ended(by: entries, share, mailbox)
-                for (device, fence) in ended { reference.holder?.letGo(device, fence: fence) }
-                metrics.takeovers.increment(by: ended.count)
+                let effects = NodeRings.apply(entries, to: share, mailbox: mailbox, holders: holders)
+                for (device, fence) in effects.ended { reference.holder?.letGo(device, fence: fence) }
+                if !effects.ended.isEmpty { metrics.takeovers.increment(by: effects.ended.count) }
+                rings.send(effects.rings)
             }
         }
         messages.receive(.ring) { [weak self] payload, sender, _ in
             guard let rings = try? RingRecord(payload) else { return }
-            for notification in rings.notifications { self?.rung(notification, by: sender) }
+            self?.rung(rings.notifications, by: sender)
         }
         messages.receive(.rung) { [weak self] payload, sender, _ in
             guard let record = try? RungRecord(payload) else { return }
@@ -190,33 +208,38 @@ package final class NodeRings: Sendable {
         return isNewest
     }
 
-    /// Applies claims.
-    /// - Returns: The connections of this node that they end.
-    private static func ended(
-        by entries: [LogEntry],
-        _ share: Share,
-        _ mailbox: ClusterMailbox
-    ) -> [(device: DeviceNumber, fence: UInt64)] {
+    private struct ClaimEffects {
+        /// The connections of this node that the claims end.
+        var ended: [(device: DeviceNumber, fence: UInt64)] = []
+        var rings: [RingBook.Order] = []
+    }
+
+    private static func apply(
+        _ entries: [LogEntry],
+        to share: Share,
+        mailbox: ClusterMailbox,
+        holders: Holders
+    ) -> ClaimEffects {
         share.state.withLock { state in
-            entries.compactMap { entry in
-                guard let device = state.claims.apply(entry) else { return nil }
-                return mailbox.at(device) { $0.saw(claim: entry.sequence, of: device) }.map { (device, $0) }
+            var effects = ClaimEffects()
+            for entry in entries {
+                guard let device = state.claims.apply(entry) else { continue }
+                if let fence = mailbox.at(device, { $0.saw(claim: entry.sequence, of: device) }) {
+                    effects.ended.append((device, fence))
+                }
+                let claim = state.claims[device]
+                effects.rings += state.book.claimed(device) { holders.node(of: claim, before: $0) }
             }
+            return effects
         }
     }
 
     /// The other node that holds a device, if it lives.
     func otherHolder(of device: DeviceNumber) -> NodeName? {
-        guard let claim = share(of: device).state.withLock({ $0.claims[device] }), claim.holder != own else {
+        guard let claim = share(of: device).state.withLock({ $0.claims[device] }), claim.holder != holders.own else {
             return nil
         }
-        return nodes.mayLive(claim.holder) ? claim.holder.node : nil
-    }
-
-    /// The node of a claim, which may be this one; nil if its process is gone.
-    private func node(of claim: ClaimTable.Claim?) -> NodeName? {
-        guard let holder = claim?.holder, holder == own || nodes.mayLive(holder) else { return nil }
-        return holder.node
+        return holders.nodes.mayLive(claim.holder) ? claim.holder.node : nil
     }
 
     // MARK: - Rings of this node
@@ -229,7 +252,7 @@ package final class NodeRings: Sendable {
             let notification = PassedNotification(put.envelope, sequence: put.sequence)
             let share = share(of: notification.slot.device)
             let (order, begins) = share.state.withLock { state in
-                let hint = node(of: state.claims[notification.slot.device])
+                let hint = holders.node(of: state.claims[notification.slot.device], before: put.sequence)
                 let order = state.book.stored(notification, hint: hint, at: now)
                 defer { state.isTicking = true }
                 return (order, !state.isTicking)
@@ -237,19 +260,20 @@ package final class NodeRings: Sendable {
             if let order { orders.append(order) }
             if begins { scheduler.run(after: ClusterLimits.ringTick) { [weak self] in self?.tick(share) } }
         }
-        send(orders)
+        rings.send(orders)
     }
 
     /// Looks after the rings of a partition until all are over.
     private func tick(_ share: Share) {
         settle(share)
-        perform(share.state.withLock { $0.book.overdue(at: scheduler.now) })
-        let (goesOn, catchesUp) = share.state.withLock { state in
+        let (decision, goesOn, catchesUp) = share.state.withLock { state in
+            let decision = state.book.overdue(at: scheduler.now)
+            let catchesUp = decision.wantsClaims && !state.isCatchingUp
+            if catchesUp { state.isCatchingUp = true }
             state.isTicking = !state.book.isEmpty
-            guard state.isTicking, !state.isCatchingUp else { return (state.isTicking, false) }
-            state.isCatchingUp = true
-            return (true, true)
+            return (decision, state.isTicking, catchesUp)
         }
+        perform(decision)
         if catchesUp {
             followers[share.partition.index].catchUp { [weak self] _ in
                 share.state.withLock { $0.isCatchingUp = false }
@@ -262,46 +286,15 @@ package final class NodeRings: Sendable {
     /// Tells the rings whose claims are known by now who held the device.
     private func settle(_ share: Share) {
         let position = followers[share.partition.index].position
-        let decision = share.state.withLock { state in
-            let claims = state.claims
-            return state.book.settle(upTo: position) { device, sequence in
-                let claim = claims[device]
-                return node(of: claim.flatMap { $0.sequence < sequence ? $0 : nil })
-            }
-        }
-        perform(decision)
+        perform(share.state.withLock { $0.settle(upTo: position, holders) })
     }
 
     private func perform(_ decision: RingBook.Decision) {
-        send(decision.orders)
+        rings.send(decision.orders)
         if !decision.givenUp.isEmpty { metrics.givenUp.increment(by: decision.givenUp.count) }
         guard let onEnd else { return }
         for sequence in decision.answered { onEnd(sequence, true) }
         for sequence in decision.givenUp { onEnd(sequence, false) }
-    }
-
-    private func send(_ orders: [RingBook.Order]) {
-        var batches: [(receiver: NodeName?, bytes: Int, notifications: [PassedNotification])] = []
-        for order in orders {
-            let notification = order.notification
-            let index = batches.lastIndex { $0.receiver == order.receiver }
-            if let index, batches[index].bytes < ClusterLimits.ringMessageBytes {
-                batches[index].notifications.append(notification)
-                batches[index].bytes += notification.bytes
-            } else {
-                batches.append((order.receiver, notification.bytes, [notification]))
-            }
-        }
-        for batch in batches {
-            let body = RingRecord(batch.notifications).body
-            if let receiver = batch.receiver {
-                messages.send(body, as: .ring, to: receiver)
-                metrics.sent.increment(by: batch.notifications.count)
-            } else {
-                messages.sendToAll(body, as: .ring)
-                metrics.repeated.increment(by: batch.notifications.count)
-            }
-        }
     }
 
     private func answered(_ record: RungRecord, by node: NodeName) {
@@ -314,45 +307,41 @@ package final class NodeRings: Sendable {
 
     // MARK: - Rings of other nodes
 
-    /// Another node has stored a notification.
-    private func rung(_ passed: PassedNotification, by sender: NodeName) {
-        let device = passed.slot.device
-        guard mailbox.at(device, { $0.rung(passed.sequence, of: passed.slot) }) else { return answer(passed, sender) }
-        guard let holder = reference.holder, !holder.storedElsewhere(passed.stored) else {
-            return answer(passed, sender)
-        }
-        // The registration is new, or it has ended: its notification is never shown then.
-        catchUp(device) { [self] result in
-            guard case .success = result else { return }
-            // The device may have come again meanwhile: then the read after its claim has the notification.
-            if mailbox.at(device, { $0.rung(passed.sequence, of: passed.slot) }) {
-                _ = reference.holder?.storedElsewhere(passed.stored)
-            }
-            answer(passed, sender)
-        }
-    }
-
-    private func answer(_ passed: PassedNotification, _ sender: NodeName) {
-        let partition = partitions.partition(of: passed.slot.device)
-        let begins = answers.withLock { answers in
-            answers.places[sender, default: []].append(.init(partition: partition, sequence: passed.sequence))
-            defer { answers.isScheduled = true }
-            return !answers.isScheduled
-        }
-        if begins { scheduler.run(after: ClusterLimits.ringAnswerPause) { [weak self] in self?.sendAnswers() } }
-    }
-
-    private func sendAnswers() {
-        let places = answers.withLock { answers in
-            defer { answers = Answers() }
-            return answers.places
-        }
-        for (sender, places) in places.sorted(by: { $0.key.text < $1.key.text }) {
-            for start in stride(from: 0, to: places.count, by: Int(UInt16.max)) {
-                let part = places[start..<min(start + Int(UInt16.max), places.count)]
-                messages.send(RungRecord(Array(part)).body, as: .rung, to: sender)
+    /// Another node has stored notifications.
+    private func rung(_ notifications: [PassedNotification], by sender: NodeName) {
+        var places: [RungRecord.Place] = []
+        places.reserveCapacity(notifications.count)
+        for passed in notifications {
+            if deliver(passed) {
+                places.append(place(passed))
+            } else {
+                // The registration is new, or it has ended: its notification is never shown then.
+                catchUp(passed.slot.device) { [self] result in
+                    guard case .success = result else { return }
+                    _ = deliver(passed)
+                    rings.answer([place(passed)], to: sender)
+                }
             }
         }
+        rings.answer(places, to: sender)
+    }
+
+    /// Delivers a notification that another node has stored, if it is news for a connection here.
+    ///
+    /// The connection asks under its own lock, under which it also begins its reads: a read that begins between the answer and
+    /// the delivery could find a newer notification, which must not be followed by this one.
+    /// - Returns: false if its registration is not known here.
+    private func deliver(_ passed: PassedNotification) -> Bool {
+        let isNews = { [mailbox] in mailbox.at(passed.slot.device) { $0.rung(passed.sequence, of: passed.slot) } }
+        guard let holder = reference.holder else {
+            _ = isNews()
+            return true
+        }
+        return holder.storedElsewhere(passed.stored, isNews: isNews)
+    }
+
+    private func place(_ passed: PassedNotification) -> RungRecord.Place {
+        RungRecord.Place(partition: partitions.partition(of: passed.slot.device), sequence: passed.sequence)
     }
 
     // MARK: - Notifications without storage
@@ -362,7 +351,7 @@ package final class NodeRings: Sendable {
         let device = envelope.notification.slot.device
         let receivers: Set<NodeName>
         if followers[partitions.partition(of: device).index].lag > ClusterLimits.staleClaims {
-            receivers = nodes.others
+            receivers = holders.nodes.others
         } else {
             receivers = Set([otherHolder(of: device)].compactMap(\.self))
         }
@@ -384,15 +373,4 @@ package final class NodeRings: Sendable {
             catchUp(passed.slot.device) { [self] _ in done(reference.holder?.deliverOnce(envelope) == .taken) }
         }
     }
-}
-
-/// The metrics of ``NodeRings``.
-private struct RingMetrics: Sendable {
-    let claims = Gauge(label: MetricName.clusterClaims)
-    let takeovers = Counter(label: MetricName.clusterTakeovers)
-    let passed = Counter(label: MetricName.clusterPassed)
-    let sent = Counter(label: MetricName.clusterRings, dimensions: [("kind", "sent")])
-    let answered = Counter(label: MetricName.clusterRings, dimensions: [("kind", "answered")])
-    let repeated = Counter(label: MetricName.clusterRings, dimensions: [("kind", "repeated")])
-    let givenUp = Counter(label: MetricName.clusterRings, dimensions: [("kind", "given_up")])
 }

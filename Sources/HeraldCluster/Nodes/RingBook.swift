@@ -3,6 +3,9 @@ import HeraldModel
 import NIOCore
 
 /// The rings of one partition that are not over: to whom each goes next, and when.
+///
+/// A ring costs a few entries at the ends of queues: they are kept in the order in which they are looked at, so that no look goes
+/// through all of them.
 struct RingBook {
     /// A ring to send.
     struct Order {
@@ -18,40 +21,35 @@ struct RingBook {
         var answered: [UInt64] = []
         /// The sequences of those that nobody has answered.
         var givenUp: [UInt64] = []
-
-        mutating func add(_ order: Ring.Order?, _ ring: Ring, _ notification: PassedNotification) {
-            switch order {
-            case nil: break
-            case .send(let node): orders.append(Order(notification: notification, receiver: node))
-            case .sendToAll: orders.append(Order(notification: notification, receiver: nil))
-            }
-            if ring.isAnswered {
-                answered.append(notification.sequence)
-            } else if ring.isGivenUp {
-                givenUp.append(notification.sequence)
-            }
-        }
-
-        /// In the order of the log, so that a simulation repeats itself.
-        func sorted() -> Decision {
-            let orders = orders.sorted { $0.notification.sequence < $1.notification.sequence }
-            return Decision(orders: orders, answered: answered.sorted(), givenUp: givenUp.sorted())
-        }
+        /// Whether the claims up to a ring are missing after its time.
+        var wantsClaims = false
     }
 
     private struct Waiting {
         var ring: Ring
         let notification: PassedNotification
-        /// The times that it was sent, or would have been if a receiver had been known.
-        var attempts = 1
-        var due: NIODeadline
+        /// The times that its time was over.
+        var timeouts = 0
+    }
+
+    /// The end of a pause of a ring, which may be over by then.
+    private struct Due {
+        let sequence: UInt64
+        let moment: NIODeadline
     }
 
     private let node: NodeName
     private var waiting: [UInt64: Waiting] = [:]
+    /// The ends of pauses, by the number of the pause: those of one length come in the order in which they began.
+    private var due: [CircularBuffer<Due>]
+    /// The rings whose claims are not all known, in the order of the log.
+    private var unsettled = CircularBuffer<UInt64>()
+    /// The numbers of those rings by their device.
+    private var unsettledCounts: [DeviceNumber: Int] = [:]
 
     init(node: NodeName) {
         self.node = node
+        due = ClusterLimits.ringPauses.map { _ in CircularBuffer() }
     }
 
     var isEmpty: Bool { waiting.isEmpty }
@@ -65,12 +63,44 @@ struct RingBook {
     mutating func stored(_ notification: PassedNotification, hint: NodeName?, at now: NIODeadline) -> Order? {
         var ring = Ring(of: node)
         var decision = Decision()
-        decision.add(ring.begin(hint: hint), ring, notification)
+        decision.add(ring.isHeld(by: hint), notification)
         if waiting.count < ClusterLimits.ringsWaiting {
-            let due = now + TimeAmount(ClusterLimits.ringPauses[0])
-            waiting[notification.sequence] = Waiting(ring: ring, notification: notification, due: due)
+            let sequence = notification.sequence
+            waiting[sequence] = Waiting(ring: ring, notification: notification)
+            pause(sequence, 0, at: now)
+            // Mostly the newest.
+            var index = unsettled.endIndex
+            while index > unsettled.startIndex, unsettled[unsettled.index(before: index)] > sequence {
+                index = unsettled.index(before: index)
+            }
+            if index == unsettled.endIndex {
+                unsettled.append(sequence)
+            } else {
+                unsettled.insert(sequence, at: index)
+            }
+            unsettledCounts[notification.slot.device, default: 0] += 1
         }
         return decision.orders.first
+    }
+
+    private mutating func pause(_ sequence: UInt64, _ number: Int, at now: NIODeadline) {
+        let number = min(number, due.count - 1)
+        due[number].append(Due(sequence: sequence, moment: now + TimeAmount(ClusterLimits.ringPauses[number])))
+    }
+
+    /// A claim of a device, or a release, has come.
+    /// - Parameters:
+    ///   - device: The device.
+    ///   - holder: The node that holds the device by the newest known claim before a sequence; nil if none does.
+    /// - Returns: The rings to send.
+    mutating func claimed(_ device: DeviceNumber, _ holder: (UInt64) -> NodeName?) -> [Order] {
+        guard unsettledCounts[device] != nil else { return [] }
+        var decision = Decision()
+        for sequence in unsettled where waiting[sequence]?.notification.slot.device == device {
+            guard let notification = waiting[sequence]?.notification else { continue }
+            decision.add(waiting[sequence]?.ring.isHeld(by: holder(sequence)), notification)
+        }
+        return decision.orders
     }
 
     /// All claims up to a sequence are known.
@@ -80,13 +110,15 @@ struct RingBook {
     /// - Returns: The rings to send.
     mutating func settle(upTo position: UInt64, _ holder: (DeviceNumber, UInt64) -> NodeName?) -> Decision {
         var decision = Decision()
-        for (sequence, one) in waiting where sequence <= position {
-            var one = one
-            let order = one.ring.wasHeld(by: holder(one.notification.slot.device, sequence))
-            decision.add(order, one.ring, one.notification)
-            waiting[sequence] = one.ring.isOver ? nil : one
+        while let sequence = unsettled.first, sequence <= position {
+            unsettled.removeFirst()
+            guard var one = waiting[sequence] else { continue }
+            let device = one.notification.slot.device
+            forget(device)
+            decision.add(one.ring.wasHeld(by: holder(device, sequence)), one.notification)
+            update(sequence, one, &decision)
         }
-        return decision.sorted()
+        return decision
     }
 
     /// A node has heard a ring.
@@ -101,14 +133,47 @@ struct RingBook {
     /// Repeats the rings whose answers are overdue, or gives them up.
     mutating func overdue(at now: NIODeadline) -> Decision {
         var decision = Decision()
-        let pauses = ClusterLimits.ringPauses
-        for (sequence, one) in waiting where one.due <= now {
-            var one = one
-            decision.add(one.ring.timedOut(), one.ring, one.notification)
-            one.due = now + TimeAmount(pauses[min(one.attempts, pauses.count - 1)])
-            one.attempts += 1
-            waiting[sequence] = one.ring.isOver ? nil : one
+        for number in due.indices {
+            while let next = due[number].first, next.moment <= now {
+                due[number].removeFirst()
+                guard var one = waiting[next.sequence] else { continue }
+                decision.add(one.ring.timedOut(), one.notification)
+                one.timeouts += 1
+                if !one.ring.knowsClaims { decision.wantsClaims = true }
+                if update(next.sequence, one, &decision) { pause(next.sequence, one.timeouts, at: now) }
+            }
         }
-        return decision.sorted()
+        if !decision.givenUp.isEmpty { unsettled.removeAll { waiting[$0] == nil } }
+        return decision
+    }
+
+    /// Keeps a ring, unless it is over.
+    /// - Returns: Whether it was kept.
+    @discardableResult
+    private mutating func update(_ sequence: UInt64, _ one: Waiting, _ decision: inout Decision) -> Bool {
+        guard one.ring.isOver else {
+            waiting[sequence] = one
+            return true
+        }
+        waiting[sequence] = nil
+        if one.ring.isAnswered { decision.answered.append(sequence) } else { decision.givenUp.append(sequence) }
+        if !one.ring.knowsClaims { forget(one.notification.slot.device) }
+        return false
+    }
+
+    /// Counts one ring less whose claims are not all known.
+    private mutating func forget(_ device: DeviceNumber) {
+        let left = (unsettledCounts[device] ?? 1) - 1
+        unsettledCounts[device] = left == 0 ? nil : left
+    }
+}
+
+extension RingBook.Decision {
+    fileprivate mutating func add(_ order: Ring.Order?, _ notification: PassedNotification) {
+        switch order {
+        case nil: break
+        case .send(let node): orders.append(RingBook.Order(notification: notification, receiver: node))
+        case .sendToAll: orders.append(RingBook.Order(notification: notification, receiver: nil))
+        }
     }
 }

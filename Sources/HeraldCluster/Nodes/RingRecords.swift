@@ -51,6 +51,8 @@ package struct RingRecord: LogRecord {
         self.notifications = notifications
     }
 
+    package var capacity: Int { notifications.reduce(8) { $0 + $1.bytes } }
+
     package init(fields: inout RecordReader) throws(RecordError) {
         var found: [PassedNotification] = []
         for _ in 0..<(try fields.integer(UInt16.self)) { found.append(try PassedNotification(fields: &fields)) }
@@ -77,6 +79,8 @@ struct RungRecord: LogRecord, Hashable {
     init(_ places: [Place]) {
         self.places = places
     }
+
+    var capacity: Int { 8 + 9 * places.count }
 
     init(fields: inout RecordReader) throws(RecordError) {
         var found: [Place] = []

@@ -17,6 +17,7 @@ enum BackupCheck {
             return try translatingCopyErrors {
                 let layout = TrustLayout(data: copy.path)
                 try TrustBackup.check(layout)
+                _ = try ConsoleTokenFile(folder: copy).read()
                 try DatabaseCopy(of: .ledger, at: layout.ledger).check()
                 return try copy.hasStore() ? try DatabaseCopy(of: .store, at: copy.databasePath).check() : nil
             }

@@ -12,9 +12,11 @@ struct NodeQuestions: Sendable {
     /// Answers what other nodes and `herald cluster` ask of this one.
     /// - Parameters:
     ///   - journal: The lines of this node's own journal.
+    ///   - search: The lines of a search in it.
     ///   - report: The state of this node.
     func answer(
         journal: @escaping @Sendable (JournalQuestion, _ limit: Int) async throws -> [JournalEntry],
+        search: @escaping @Sendable (SearchInquiry) async throws -> NodeSearchPage,
         report: @escaping @Sendable () -> NodeReport
     ) {
         exchange.receive(.journal) { payload, _, reply in
@@ -26,6 +28,13 @@ struct NodeQuestions: Sendable {
                 guard let lines = try? await journal(question, inquiry.limit), let body = Self.encode(lines) else {
                     return
                 }
+                reply(body)
+            }
+        }
+        exchange.receive(.search) { payload, _, reply in
+            guard let inquiry = Self.decode(payload, as: SearchInquiry.self) else { return }
+            Task {
+                guard let page = try? await search(inquiry), let body = Self.encode(page) else { return }
                 reply(body)
             }
         }
@@ -42,6 +51,13 @@ struct NodeQuestions: Sendable {
         guard let body = Self.encode(JournalInquiry(question, limit: limit)) else { return [:] }
         let answers = await answers(to: body, as: .journal, of: nodes)
         return answers.compactMapValues { Self.decode($0, as: [JournalEntry].self) }
+    }
+
+    /// The lines that a search finds on other nodes; nodes without an answer are absent.
+    func search(_ inquiry: SearchInquiry, of nodes: Set<NodeName>) async -> [NodeName: NodeSearchPage] {
+        guard !nodes.isEmpty, let body = Self.encode(inquiry) else { return [:] }
+        let answers = await answers(to: body, as: .search, of: nodes)
+        return answers.compactMapValues { Self.decode($0, as: NodeSearchPage.self) }
     }
 
     /// The states of nodes; nodes without an answer within ``ClusterLimits/answerTime`` are absent.

@@ -27,7 +27,7 @@ struct AppList: AsyncParsableCommand {
         commandName: "list",
         abstract: "List the names of apps, the teams that own them, and who brought them.",
         discussion: """
-            Topics that a team owns and that no app has yet come last, without an environment.
+            Topics that a team owns and that no app has yet have no environment.
             BY says why the team owns the topic: its credential names it, its use was the first
             to be accepted, or the operator claimed it.
 
@@ -39,26 +39,23 @@ struct AppList: AsyncParsableCommand {
     @Flag(help: "Only names that can be forgotten.")
     var unused = false
 
-    @Option(help: ArgumentHelp("The most that are listed.", valueName: "number"))
-    var limit = AdminRoutes.journalLimit.upperBound
-
     @OptionGroup var data: DataOptions
 
     func run() async throws {
-        let apps = try await ControlClient.ofService(in: data.folder())
-            .get("/v1/apps?limit=\(limit)&unused=\(unused)", as: [AppEntry].self)
-        if data.json { return try Terminal.sayJSON(apps) }
-        var table = TextTable([
+        let client = try ControlClient.ofService(in: data.folder())
+        let heading = [
             "TOPIC", "ENVIRONMENT", "DEVICES", "CHANNELS", "OWNER", "SINCE", "BY", "CREATED", "BROUGHT BY",
-        ])
-        for app in apps {
+        ]
+        try await Terminal.sayList(heading: data.json ? nil : heading) { after in
+            let page = try await client.page("/v1/apps?unused=\(unused)", after: after, of: AppEntry.self)
+            return (page.items, page.next)
+        } row: { (app: AppEntry) in
             let origin = app.device.map { "device \($0)" } ?? app.team.map { "team \($0)" } ?? "-"
-            table.add([
+            return [
                 app.topic.name, app.environment?.rawValue ?? "-", "\(app.devices)", "\(app.channels)", app.owner ?? "-",
                 app.ownerSince ?? "-", app.ownerOrigin ?? "-", app.created ?? "-", origin,
-            ])
+            ]
         }
-        table.lines.forEach(Terminal.say)
     }
 }
 

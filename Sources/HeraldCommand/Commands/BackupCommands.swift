@@ -161,7 +161,7 @@ enum RestoreReport {
                 "The service is as it was at the backup. Since then:",
                 "- accepted notifications are lost; some that waited may be delivered again",
                 "- revocations are lost: revoke those devices and providers again",
-                "- used invitations are open again: withdraw them (herald device invite --list)",
+                "- used invitations are open again: withdraw them (herald device invitations)",
                 "- device tokens that became invalid are valid again; to end them, run herald token rotate, and retire the older",
                 "  keys when the devices have connected",
             ]

@@ -1,17 +1,21 @@
 import ArgumentParser
+import HeraldConsole
 import HeraldModel
 import HeraldTrust
 
 /// `herald device`: the devices that may connect.
 struct Device: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Enroll, invite, list and revoke devices.",
+        abstract: "Enroll, invite, list, label and revoke devices.",
         discussion: """
             Example:
               herald device enroll --name "Lamp in the hall" --out lamp.pem
               herald device invite --name "Lamp in the hall"
             """,
-        subcommands: [DeviceEnroll.self, DeviceInvite.self, DeviceList.self, DeviceRevoke.self]
+        subcommands: [
+            DeviceEnroll.self, DeviceInvite.self, DeviceInvitations.self, DeviceWithdraw.self, DeviceList.self,
+            DeviceLabel.self, DeviceDisconnect.self, DeviceRevoke.self,
+        ]
     )
 }
 
@@ -62,24 +66,38 @@ struct DeviceList: AsyncParsableCommand {
         commandName: "list",
         abstract: "List the devices, revoked ones too.",
         discussion: """
+            The list is in the order of the identifiers. LAST SEEN and FROM are those of the
+            newest connection to this node; the service writes them every five minutes.
+
             Example:
               herald device list --json
+              herald device list --search room=hall
             """
     )
+
+    @Option(
+        help: ArgumentHelp("Only devices with this text in name, identifier or a label name=value.", valueName: "text")
+    )
+    var search: String?
 
     @OptionGroup var data: DataOptions
 
     func run() async throws {
-        let devices = try await TrustChange.read(try data.folder()) { try await $0.devices.all() }
-        if data.json { return try Terminal.sayJSON(devices) }
-        var table = TextTable(["ID", "CREATED", "EXPIRES", "REVOKED", "NAME"])
-        for device in devices {
-            table.add([
+        let folder = try data.folder()
+        let heading = ["ID", "CREATED", "EXPIRES", "REVOKED", "LAST SEEN", "FROM", "LABELS", "NAME"]
+        try await Terminal.sayList(heading: data.json ? nil : heading) { after in
+            try await TrustChange.read(folder) { trust in
+                let selection = DeviceSelection(after: after, limit: PageRequest.limits.upperBound, text: search)
+                let page = try await trust.devices.page(selection)
+                return (page.items, page.next)
+            }
+        } row: { (device: EnrolledDevice) in
+            [
                 device.id.name, device.created.rfc3339, device.expires.rfc3339, device.revoked?.rfc3339 ?? "-",
-                device.name ?? "",
-            ])
+                device.sighting?.at.rfc3339 ?? "-", device.sighting?.address ?? "-",
+                DeviceLabel.text(device.labels.all), device.name ?? "",
+            ]
         }
-        table.lines.forEach(Terminal.say)
     }
 }
 

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import HeraldActivation
+import HeraldConsole
 import HeraldListener
 import HeraldMailbox
 import HeraldModel
@@ -12,13 +13,12 @@ struct DeviceInvite: AsyncParsableCommand {
         commandName: "invite",
         abstract: "Make a code with which a new device requests its certificate.",
         discussion: """
-            A code works once. It contains the fingerprint of the service's authority, by which the device recognizes \
+            A code works once, or with --uses for so many devices. It contains the fingerprint of the service's authority, by which the device recognizes \
             the service. The command shows the code only now: the service keeps a hash.
 
             Example:
               herald device invite --name "Lamp in the hall" --valid 2h
-              herald device invite --list
-              herald device invite --withdraw m4xk2p9w
+              herald device invite --uses 500 --valid 7d
             """
     )
 
@@ -36,18 +36,12 @@ struct DeviceInvite: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Number of codes. (default: 1)", valueName: "n"))
     var count: Int?
 
-    @Flag(help: "List all invitations.")
-    var list = false
-
-    @Option(help: ArgumentHelp("Withdraw an unused invitation.", valueName: "id"))
-    var withdraw: String?
+    @Option(help: ArgumentHelp("Number of devices that may use each code. (default: 1)", valueName: "n"))
+    var uses = 1
 
     @OptionGroup var data: DataOptions
 
     func validate() throws {
-        guard !list || withdraw == nil, !(list || withdraw != nil) || (name == nil && count == nil) else {
-            throw ValidationError("Use --list and --withdraw only with --json and --data.")
-        }
         guard let valid = DurationText.read(valid), DeviceInvite.validity.contains(valid) else {
             throw ValidationError(
                 "'\(LogText.escaped(valid, limit: 64))' is not a time from 60s to 365d, like 30m, 24h or 7d."
@@ -56,15 +50,22 @@ struct DeviceInvite: AsyncParsableCommand {
         guard count.map(DeviceInvite.counts.contains) ?? true else {
             throw ValidationError("--count is a number from 1 to \(DeviceInvite.counts.upperBound).")
         }
+        guard (1...Invitation.maximumUses).contains(uses) else {
+            throw ValidationError("--uses is a number from 1 to \(Invitation.maximumUses).")
+        }
     }
 
     func run() async throws {
         let folder = try data.folder()
-        if list { return try await showAll(folder) }
-        if let withdraw { return try await end(withdraw, folder) }
         let lifetime = DurationText.read(valid) ?? .seconds(86_400)
         let issued = try await TrustChange.make(in: folder) { trust, now in
-            try await trust.invitations.make(name: name, lifetime: lifetime, count: count ?? 1, now: now)
+            try await trust.invitations.make(
+                name: name,
+                lifetime: lifetime,
+                count: count ?? 1,
+                uses: uses,
+                now: now
+            )
         }
         if data.json {
             // Without --count an object, with it an array.
@@ -77,6 +78,7 @@ struct DeviceInvite: AsyncParsableCommand {
             Terminal.say("invitation  \(one.invitation.id)")
             Terminal.say("code        \(one.code.text)")
             Terminal.say("expires     \(one.invitation.expires.rfc3339)")
+            if uses > 1 { Terminal.say("uses        \(uses)") }
             Terminal.say("activate    HERALD_CODE=\(one.code.text) herald agent activate --service \(place)")
         }
     }
@@ -87,27 +89,62 @@ struct DeviceInvite: AsyncParsableCommand {
         let name = try? await TrustChange.read(folder) { try $0.server.publicName() }
         return "https://\(HostPort(host: (name ?? nil) ?? "localhost", port: port))"
     }
+}
 
-    private func showAll(_ folder: DataFolder) async throws {
-        let invitations = try await TrustChange.read(folder) { try await $0.invitations.all() }
-        if data.json { return try Terminal.sayJSON(invitations) }
+/// `herald device invitations`.
+struct DeviceInvitations: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "invitations",
+        abstract: "List the invitations, those that have ended too.",
+        discussion: """
+            Example:
+              herald device invitations --json
+            """
+    )
+
+    @OptionGroup var data: DataOptions
+
+    func run() async throws {
+        let folder = try data.folder()
         let now: WallTime =
             switch try FolderLock.attempt(folder) {
             case .taken: ServiceClock().now()
             case .held: await TrustChange.now(of: ControlClient(folder: folder))
             }
-        var table = TextTable(["ID", "CREATED", "EXPIRES", "STATE", "DEVICE", "NAME"])
-        for invitation in invitations {
-            table.add([
+        let heading = ["ID", "CREATED", "EXPIRES", "STATE", "USED", "DEVICE", "NAME"]
+        try await Terminal.sayList(heading: data.json ? nil : heading) { after in
+            try await TrustChange.read(folder) { trust in
+                let page = try await trust.invitations.page(after: after, limit: PageRequest.limits.upperBound)
+                return (page.items, page.next)
+            }
+        } row: { (invitation: Invitation) in
+            [
                 invitation.id, invitation.created.rfc3339, invitation.expires.rfc3339,
-                invitation.state(at: now).rawValue, invitation.used?.device.name ?? "-", invitation.name ?? "",
-            ])
+                invitation.state(at: now).rawValue, "\(invitation.taken)/\(invitation.uses)",
+                invitation.used?.device.name ?? "-", invitation.name ?? "",
+            ]
         }
-        table.lines.forEach(Terminal.say)
     }
+}
 
-    private func end(_ id: String, _ folder: DataFolder) async throws {
-        let invitation = try await TrustChange.make(in: folder) { trust, now in
+/// `herald device withdraw`.
+struct DeviceWithdraw: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "withdraw",
+        abstract: "Withdraw an invitation; devices that have used it stay.",
+        discussion: """
+            Example:
+              herald device withdraw m4xk2p9w
+            """
+    )
+
+    @Argument(help: "The invitation's identifier, as `herald device invitations` shows it.")
+    var id: String
+
+    @OptionGroup var data: DataOptions
+
+    func run() async throws {
+        let invitation = try await TrustChange.make(in: try data.folder()) { trust, now in
             try await trust.invitations.withdraw(id, now: now)
         }
         if data.json { return try Terminal.sayJSON(invitation) }

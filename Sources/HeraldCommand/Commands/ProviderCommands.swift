@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import HeraldConsole
 import HeraldModel
 import HeraldTrust
 
@@ -52,6 +53,9 @@ struct ProviderCertificate: AsyncParsableCommand {
     @Option(help: ArgumentHelp("A certificate signing request, in PEM or DER.", valueName: "file"))
     var request: String?
 
+    @Option(help: ArgumentHelp("How long the certificate is valid, in days.", valueName: "days"))
+    var days = ProviderCredentials.certificateDays
+
     @Option(help: ArgumentHelp("The file to write; it must not exist.", valueName: "file"))
     var out: String
 
@@ -59,6 +63,9 @@ struct ProviderCertificate: AsyncParsableCommand {
 
     func validate() throws {
         guard !topic.isEmpty else { throw ValidationError("Missing expected argument '--topic <id>'") }
+        guard ProviderCredentials.allowedDays.contains(days) else {
+            throw ValidationError("--days is a number from 1 to \(ProviderCredentials.allowedDays.upperBound).")
+        }
     }
 
     func run() async throws {
@@ -71,6 +78,7 @@ struct ProviderCertificate: AsyncParsableCommand {
                 team: team,
                 environments: environment,
                 request: request,
+                days: days,
                 now: now
             )
         }
@@ -91,10 +99,12 @@ struct ProviderKeyCommand: AsyncParsableCommand {
         discussion: """
             The command writes the key into the folder as AuthKey_<key id>.p8; the service
             keeps only its public part. Without a topic the key is valid for the whole
-            team: for every topic that no other team owns.
+            team: for every topic that no other team owns. With --public-key the private key
+            stays with its owner, who signs with it under the key id that the command prints.
 
             Example:
               herald provider key --team TEAM000001 --topic com.example.chat --out .
+              herald provider key --team TEAM000001 --public-key public.pem
             """
     )
 
@@ -114,12 +124,23 @@ struct ProviderKeyCommand: AsyncParsableCommand {
     var environment: Set<PushEnvironment> = Set(PushEnvironment.allCases)
 
     @Option(help: ArgumentHelp("The folder for the key; created if it does not exist.", valueName: "folder"))
-    var out: String
+    var out: String?
+
+    @Option(help: ArgumentHelp("A public key of P-256 in PEM, to take instead of making a key.", valueName: "file"))
+    var publicKey: String?
 
     @OptionGroup var data: DataOptions
 
+    func validate() throws {
+        guard (out == nil) != (publicKey == nil) else {
+            throw ValidationError("Give one of --out, for a new key, and --public-key.")
+        }
+    }
+
     func run() async throws {
         let folder = try data.folder()
+        if let publicKey { return try await take(publicKey, folder) }
+        guard let out else { return }
         if mkdir(out, 0o700) != 0, errno != EEXIST { throw SafeFile.failure("cannot make the folder", out) }
         try OutputFile.checkFolder(out)
         let issued = try await TrustChange.make(in: folder) { trust, now in
@@ -128,10 +149,29 @@ struct ProviderKeyCommand: AsyncParsableCommand {
         let file = (out as NSString).appendingPathComponent(issued.fileName)
         try OutputFile.write(issued.pem, to: file)
         if data.json { return try Terminal.sayJSON(RecordWithFile(record: issued.credential, file: file)) }
-        Terminal.say("key     \(issued.credential.id)")
+        say(issued.credential)
+        Terminal.say("file    \(file)")
+    }
+
+    private func take(_ file: String, _ folder: DataFolder) async throws {
+        let text = String(decoding: try SafeFile.read(file), as: UTF8.self)
+        let credential = try await TrustChange.make(in: folder) { trust, now in
+            try await trust.providers.addKey(
+                publicKey: text,
+                team: team,
+                topics: topic,
+                environments: environment,
+                now: now
+            )
+        }
+        if data.json { return try Terminal.sayJSON(credential) }
+        say(credential)
+    }
+
+    private func say(_ credential: Credential) {
+        Terminal.say("key     \(credential.id)")
         Terminal.say("team    \(team)")
         Terminal.say("topics  \(topic.isEmpty ? "all of the team's" : topic.map(\.name).joined(separator: ", "))")
-        Terminal.say("file    \(file)")
     }
 }
 
@@ -149,18 +189,21 @@ struct ProviderList: AsyncParsableCommand {
     @OptionGroup var data: DataOptions
 
     func run() async throws {
-        let credentials = try await TrustChange.read(try data.folder()) { try await $0.providers.all() }
-        if data.json { return try Terminal.sayJSON(credentials) }
-        var table = TextTable(["ID", "KIND", "TEAM", "ENVIRONMENTS", "EXPIRES", "REVOKED", "TOPICS"])
-        for credential in credentials {
-            table.add([
+        let folder = try data.folder()
+        let heading = ["ID", "KIND", "TEAM", "ENVIRONMENTS", "EXPIRES", "REVOKED", "TOPICS"]
+        try await Terminal.sayList(heading: data.json ? nil : heading) { after in
+            try await TrustChange.read(folder) { trust in
+                let page = try await trust.providers.page(after: after, limit: PageRequest.limits.upperBound)
+                return (page.items, page.next)
+            }
+        } row: { (credential: Credential) in
+            [
                 credential.id, credential.kind.rawValue, credential.team ?? "-",
                 credential.environments.map(\.rawValue).sorted().joined(separator: ","),
                 credential.expires?.rfc3339 ?? "never", credential.revoked?.rfc3339 ?? "-",
                 credential.topics.isEmpty ? "all of the team's" : credential.topics.map(\.name).joined(separator: ","),
-            ])
+            ]
         }
-        table.lines.forEach(Terminal.say)
     }
 }
 

@@ -54,7 +54,7 @@ struct Demo: Sendable {
     }
 
     /// The address to connect to for an address to listen on: loopback for all addresses.
-    private static func reachable(_ host: String) -> String {
+    static func reachable(_ host: String) -> String {
         switch host {
         case "0.0.0.0": "127.0.0.1"
         case "::": "::1"

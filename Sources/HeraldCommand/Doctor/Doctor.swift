@@ -114,7 +114,7 @@ struct DoctorRun {
                 feedback: configuration.feedback.listener.port,
                 device: configuration.deviceListener.port,
                 activation: configuration.activation.listener.port,
-                console: configuration.consolePort,
+                console: configuration.consoleMode == .off ? nil : configuration.consolePort,
                 pid: 0,
                 host: configuration.host,
                 consoleHost: configuration.consoleHost
@@ -208,6 +208,7 @@ struct DoctorRun {
                 return rewritten.map { .warn("trust", "\($0) is missing or damaged", remedy) } + [clock(nil)]
             }
             _ = try await ServiceTrust.load(trust, configuration)
+            _ = try ConsoleTokenFile(folder: folder).read()
             let ends = try TrustEnds(trust)
             return TrustCheck(now: now, ends: ends, hostnames: configuration.hostnames).findings
                 + [try clusterKey()].compactMap(\.self) + [clock(ends.begun)]

@@ -149,7 +149,7 @@ enum DoctorProbes {
             )
         }
         add(folder.authorityPath, forbidden: 0o022)
-        for part in [folder.trustPath, folder.storePath, folder.runPath] {
+        for part in [folder.trustPath, folder.storePath, folder.auditPath, folder.runPath] {
             add(part, forbidden: 0o077)
             for name in (try? FileManager.default.contentsOfDirectory(atPath: part)) ?? [] {
                 add("\(part)/\(name)", forbidden: name.hasSuffix(".crl") || part == folder.runPath ? 0o022 : 0o077)

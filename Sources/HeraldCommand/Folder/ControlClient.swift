@@ -39,6 +39,22 @@ struct ControlClient: Sendable {
         try ControlClient.decode(type, try await exchange(.GET, path, body: nil, accepting: failures).data)
     }
 
+    /// Asks for a part of a list.
+    /// - Parameters:
+    ///   - path: The list, with a query.
+    ///   - key: The `next` of the part before; nil for the first one.
+    ///   - type: The type of its items.
+    /// - Returns: The part.
+    /// - Throws: As ``get(_:accepting:as:)``.
+    func page<Item: Codable & Sendable>(
+        _ path: String,
+        after key: String?,
+        of type: Item.Type
+    ) async throws -> Page<Item> {
+        let after = key?.addingPercentEncoding(withAllowedCharacters: .alphanumerics).map { "&after=\($0)" } ?? ""
+        return try await get("\(path)&limit=\(PageRequest.limits.upperBound)\(after)", as: Page<Item>.self)
+    }
+
     /// Asks for lines of the journal, of all nodes of a cluster.
     /// - Parameter query: The query of `GET /v1/journal`.
     /// - Returns: The lines, and the nodes that did not answer.
@@ -72,6 +88,12 @@ struct ControlClient: Sendable {
     /// - Throws: As ``post(_:body:as:)``.
     func post(_ path: String) async throws {
         _ = try await exchange(.POST, path, body: nil)
+    }
+
+    /// Sends a DELETE request.
+    /// - Throws: As ``post(_:body:as:)``.
+    func delete(_ path: String) async throws {
+        _ = try await exchange(.DELETE, path, body: nil)
     }
 
     private func exchange(

@@ -6,6 +6,7 @@ import Foundation
 ///     format           the mark of Herald's data folder, with its format number
 ///     trust/    0700   authorities, keys, credentials
 ///     store/    0700   notifications, registrations, the journal
+///     audit/    0700   who changed what by the console
 ///     run/      0700   of the running service: lock, listeners.json, control.sock, admin.token
 ///     demo/     0700   the files of `serve --demo`
 ///     node.json 0600   of a cluster's node: what it has seen of its cluster
@@ -38,6 +39,8 @@ struct DataFolder: Hashable, Sendable {
     var storePath: String { path + "/store" }
     var databasePath: String { storePath + "/herald.db" }
     var runPath: String { path + "/run" }
+    var auditPath: String { path + "/audit" }
+    var consoleTokensPath: String { trustPath + "/console.tokens" }
     var demoPath: String { path + "/demo" }
     var nodePath: String { "\(path)/\(BackupLayout.node)" }
     var lockPath: String { runPath + "/lock" }
@@ -210,7 +213,7 @@ struct DataFolder: Hashable, Sendable {
         try complete()
     }
 
-    private var parts: [String] { [trustPath, storePath, runPath] }
+    private var parts: [String] { [trustPath, storePath, auditPath, runPath] }
 
     /// Creates the parts that an interrupted first start left out.
     private func complete() throws {

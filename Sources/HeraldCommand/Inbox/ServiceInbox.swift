@@ -4,7 +4,6 @@ import HeraldMailbox
 import HeraldModel
 import HeraldPhone
 import HeraldTrust
-import HeraldWeb
 
 /// The messages that a running service caught, for the console.
 struct ServiceInbox: CaughtInbox {
@@ -59,7 +58,7 @@ struct ServiceInbox: CaughtInbox {
     }
 
     func caught(_ query: CaughtQuery, limit: Int, wait: Duration) async throws -> [CaughtEntry] {
-        let names = try await SenderNames(trust)
+        let names = try await CredentialNames(trust)
         let (messages, last) = catcher.messages()
         let found = matching(query, in: messages, limit: limit, names)
         guard found.isEmpty, wait > .zero else { return checked(found) }
@@ -67,7 +66,7 @@ struct ServiceInbox: CaughtInbox {
             throw AdminError(.conflict, "nothing is caught: start the service with --catch all, or PUT /v1/catch")
         }
         guard let arrivals = catcher.arrivals() else {
-            throw WebRefusal(429, "\(catcher.limits.waiting) requests wait for messages already: try again later")
+            throw AdminError(.tooMany, "\(catcher.limits.waiting) requests wait for messages already: try again later")
         }
         let first = await withTaskGroup(of: [CaughtEntry].self) { group in
             group.addTask {
@@ -88,7 +87,7 @@ struct ServiceInbox: CaughtInbox {
         after number: UInt64,
         _ arrivals: AsyncStream<Void>,
         limit: Int,
-        _ names: SenderNames
+        _ names: CredentialNames
     ) async -> [CaughtEntry] {
         var last = number
         func look() -> [CaughtEntry] {
@@ -104,7 +103,7 @@ struct ServiceInbox: CaughtInbox {
     }
 
     func removeCaught(_ query: CaughtQuery) async throws -> Int {
-        let names = try await SenderNames(trust)
+        let names = try await CredentialNames(trust)
         return catcher.remove { query.matches(entry($0, names)) }
     }
 
@@ -112,7 +111,7 @@ struct ServiceInbox: CaughtInbox {
         _ query: CaughtQuery,
         in messages: [CaughtMessage],
         limit: Int,
-        _ names: SenderNames
+        _ names: CredentialNames
     ) -> [CaughtEntry] {
         var found: [CaughtEntry] = []
         for message in messages where found.count < limit {
@@ -122,7 +121,7 @@ struct ServiceInbox: CaughtInbox {
         return found
     }
 
-    private func entry(_ message: CaughtMessage, _ names: SenderNames) -> CaughtEntry {
+    private func entry(_ message: CaughtMessage, _ names: CredentialNames) -> CaughtEntry {
         var entry = CaughtEntry(
             id: message.id,
             time: message.time.rfc3339,
@@ -153,19 +152,35 @@ struct ServiceInbox: CaughtInbox {
 }
 
 /// The identifiers of credentials, by what a connection knows of them.
-private struct SenderNames {
+private struct CredentialNames {
     private let certificates: [String: String]
 
     init(_ trust: TrustService) async throws {
-        let all = try await trust.folder.providers.all()
-        certificates = Dictionary(all.compactMap { credential in credential.serial.map { ($0, credential.id) } }) { $1 }
+        var certificates: [String: String] = [:]
+        var after: String?
+        repeat {
+            let page = try await trust.folder.providers.page(after: after, limit: 1000)
+            for credential in page.items { if let serial = credential.serial { certificates[serial] = credential.id } }
+            after = page.next
+        } while after != nil
+        self.certificates = certificates
     }
 
     /// A certificate of an authority of the operator's own is in no list; then it is the serial number.
     func name(of sender: CaughtMessage.Sender) -> String {
         switch sender {
-        case .key(let id): id
+        case .key(let id): ConsoleCredential.name(of: id)
         case .certificate(let serial): certificates[serial] ?? serial
         }
+    }
+}
+
+/// The name of the key with which the console sends.
+enum ConsoleCredential {
+    static let id = "console"
+
+    /// The name of a key for people: its identifier, unless it is the console's own.
+    static func name(of keyID: String) -> String {
+        keyID == ProviderKey.consoleID ? id : keyID
     }
 }

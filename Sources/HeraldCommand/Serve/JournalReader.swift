@@ -6,6 +6,7 @@ import HeraldModel
 struct JournalReader {
     let store: any JournalStore
     let registry: Registry
+    let senders: SenderNames
     /// The name of this node in its cluster, for its lines; nil for a service that stands alone.
     var node: String?
 
@@ -19,12 +20,13 @@ struct JournalReader {
                 event,
                 device: event.device.flatMap(registry.device),
                 app: registry.app(event.app),
+                provider: event.request.flatMap { senders.name(of: $0.sender) },
                 node: node
             )
         }
     }
 
-    /// No query for a device or a topic that the service has never seen.
+    /// No query for a device that the service has never seen.
     private func queries(_ question: JournalQuestion) -> [JournalQuery] {
         switch question {
         case .notification(let id): [.notification(id)]
@@ -32,7 +34,7 @@ struct JournalReader {
         case .topic(let topic):
             PushEnvironment.allCases.compactMap { environment in
                 registry.number(of: App(topic: topic, environment: environment)).map { .app($0) }
-            }
+            } + [.topicWithoutApp(topic)]
         }
     }
 }

@@ -54,41 +54,22 @@ struct ServiceAdministration: Administration {
     }
 
     var status: ServiceStatus {
-        ServiceStatus(
+        var status = ServiceStatus(
             version: Version.number,
             pid: getpid(),
             started: started,
             devicesConnected: assembly.postOffice.connectedCount,
             notificationsWaiting: assembly.engine.count
         )
+        status.drills = drills.count
+        status.clockMovedSeconds = assembly.clock.shift == .zero ? nil : assembly.clock.shift.components.seconds
+        status.diskFreeBytes = assembly.store.freeSpace
+        status.catching = assembly.catcher.state.scope != .off
+        return status
     }
 
     func journal(_ question: JournalQuestion, limit: Int) async throws -> JournalAnswer {
         try await assembly.journal.answer(question, limit: limit)
-    }
-
-    func channels(of bundle: Topic?, limit: Int) async throws -> [ChannelEntry] {
-        guard let bundle else { return assembly.channels.summaries(of: nil, limit: limit).map { ChannelEntry($0) } }
-        return PushEnvironment.allCases
-            .flatMap { assembly.channels.summaries(of: App(topic: bundle, environment: $0), limit: limit) }
-            .prefix(limit)
-            .map { ChannelEntry($0) }
-    }
-
-    func apps(of topic: Topic?, onlyUnused: Bool, limit: Int) async throws -> [AppEntry] {
-        let usages = try await assembly.registry.appUsages()
-        let apps =
-            usages
-            .filter { (topic == nil || $0.record.app.topic == topic) && ($0.isUnused || !onlyUnused) }
-            .prefix(limit)
-            .map { entry($0) }
-        guard !onlyUnused else { return apps }
-        // Topics that a team owns, and that no app has yet.
-        let known = Set(usages.map { TopicScope.bundle(of: $0.record.app.topic) })
-        let claims = assembly.trust.providerTokens.credentials.claims.all.values
-            .filter { (topic == nil || $0.topic == topic) && !known.contains($0.topic) }
-            .sorted { $0.topic.name < $1.topic.name }
-        return apps + claims.prefix(limit - apps.count).map { AppEntry($0.topic, owner: AppEntry.Owner($0)) }
     }
 
     func forgetApp(_ topic: Topic, in environment: PushEnvironment?) async throws -> [AppEntry] {
@@ -125,7 +106,7 @@ struct ServiceAdministration: Administration {
         )
     }
 
-    private func entry(_ usage: AppUsage) -> AppEntry {
+    func entry(_ usage: AppUsage) -> AppEntry {
         let claim = assembly.trust.providerTokens.credentials.claims.claim(of: usage.record.app.topic)
         let owner = claim.map { AppEntry.Owner($0) }
         return switch usage.record.origin {
@@ -141,28 +122,10 @@ struct ServiceAdministration: Administration {
         }
     }
 
-    func credentials() async throws -> [CredentialEntry] {
-        try await asked { try await assembly.trust.folder.providers.all().map { CredentialEntry($0) } }
-    }
-
-    func revokeCredential(_ id: String) async throws -> CredentialEntry {
-        try await revoke(id) {
-            CredentialEntry(try await assembly.trust.folder.providers.revoke(id, now: assembly.clock.now()))
-        }
-    }
-
-    func devices() async throws -> [DeviceEntry] {
-        try await asked { try await assembly.trust.folder.devices.all().map { entry($0) } }
-    }
-
-    func revokeDevice(_ id: String) async throws -> DeviceEntry {
-        try await revoke(id) { entry(try await assembly.trust.folder.devices.revoke(id, now: assembly.clock.now())) }
-    }
-
     /// Revokes a peer, and applies it to open connections.
     ///
     /// As long as that fails, a repetition gets the same error, and not that the peer is revoked.
-    private func revoke<Entry>(_ id: String, _ revoke: () async throws -> Entry) async throws -> Entry {
+    func revoke<Entry>(_ id: String, _ revoke: () async throws -> Entry) async throws -> Entry {
         try await asked {
             let outcome: Result<Entry, TrustError>
             do {
@@ -186,20 +149,8 @@ struct ServiceAdministration: Administration {
         }
     }
 
-    private func entry(_ device: EnrolledDevice) -> DeviceEntry {
-        DeviceEntry(
-            id: device.id.name,
-            name: device.name,
-            serial: device.serial,
-            created: device.created.rfc3339,
-            expires: device.expires.rfc3339,
-            revoked: device.revoked?.rfc3339,
-            connected: assembly.registry.number(of: device.id).map { isConnected($0) } ?? false
-        )
-    }
-
     /// Whether a device is connected to this node, or to another one of its cluster.
-    private func isConnected(_ device: DeviceNumber) -> Bool {
+    func isConnected(_ device: DeviceNumber) -> Bool {
         assembly.postOffice.isConnected(device) || assembly.cluster?.isHeldElsewhere(device) == true
     }
 
@@ -257,7 +208,7 @@ struct ServiceAdministration: Administration {
     }
 
     /// Translates trust's errors into the admin API's.
-    private func asked<Answer>(_ work: () async throws -> Answer) async throws -> Answer {
+    func asked<Answer>(_ work: () async throws -> Answer) async throws -> Answer {
         do {
             return try await work()
         } catch let error as TrustError {
@@ -265,48 +216,11 @@ struct ServiceAdministration: Administration {
                 switch error.code {
                 case .unknownID: .notFound
                 case .alreadyRevoked: .conflict
-                case .invalidArgument: .badRequest
+                case .invalidArgument, .badRequest: .badRequest
+                case .tooMany, .noSigningKey: .conflict
                 default: .failed
                 }
             throw AdminError(code, error.message)
         }
-    }
-}
-
-extension ChannelEntry {
-    init(_ summary: ChannelService.Summary) {
-        self.init(
-            id: summary.channel.id.base64,
-            topic: summary.app.topic,
-            environment: summary.app.environment,
-            policy: summary.channel.storage.rawValue,
-            created: summary.channel.created.rfc3339,
-            subscribers: summary.feed.subscribers,
-            published: summary.feed.published,
-            delivered: summary.feed.delivered,
-            stored: summary.hasStoredMessage
-        )
-    }
-}
-
-extension AppEntry.Owner {
-    init(_ claim: TopicClaim) {
-        self.init(team: claim.team, since: claim.since, origin: claim.origin.rawValue)
-    }
-}
-
-extension CredentialEntry {
-    init(_ credential: Credential) {
-        self.init(
-            id: credential.id,
-            kind: credential.kind == .key ? .key : .certificate,
-            serial: credential.serial,
-            team: credential.team,
-            topics: credential.topics,
-            environments: credential.environments.sorted { $0.rawValue < $1.rawValue },
-            created: credential.created.rfc3339,
-            expires: credential.expires?.rfc3339,
-            revoked: credential.revoked?.rfc3339
-        )
     }
 }

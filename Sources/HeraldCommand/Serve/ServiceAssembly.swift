@@ -144,7 +144,7 @@ struct ServiceAssembly: Sendable {
             await store.close()
             throw error
         }
-        let admission = Admission(trust: trust, apps: registry) { [seal = trust.seal] in
+        let admission = Admission(trust: trust, apps: registry, senders: store.senders) { [seal = trust.seal] in
             (cluster?.liveTokenKeys.values.max() ?? 0) > seal.newestOpenKey
         }
         let drills = DrillService(clock: clock, logger: logger)

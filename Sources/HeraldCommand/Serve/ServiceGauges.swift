@@ -42,6 +42,15 @@ struct ServiceGauges: Sendable {
 
     /// Reads everything now.
     func read() {
+        readOften()
+        // While somebody replaces the file, the last value stands.
+        if let certificate = try? assembly.trust.folder.serverCertificate() {
+            serverCertificate.record(certificate.expires.milliseconds / 1000)
+        }
+    }
+
+    /// Reads what costs little enough for every second.
+    func readOften() {
         ready.record(administration.problems.isEmpty ? 1 : 0)
         warnings.record(administration.warnings.count)
         storeSize.record(assembly.store.sizeOnDisk)
@@ -54,10 +63,6 @@ struct ServiceGauges: Sendable {
         feedback.record(assembly.binaryGateway.feedbackConnectionCount)
         assembly.postOffice.measure()
         assembly.cluster?.measure()
-        // While somebody replaces the file, the last value stands.
-        if let certificate = try? assembly.trust.folder.serverCertificate() {
-            serverCertificate.record(certificate.expires.milliseconds / 1000)
-        }
     }
 
     /// Records a listener's limit of connections.

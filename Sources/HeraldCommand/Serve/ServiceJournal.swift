@@ -12,7 +12,7 @@ struct ServiceJournal: Sendable {
 
     /// The lines of this service alone.
     func ownLines(_ question: JournalQuestion, limit: Int) async throws -> [JournalEntry] {
-        try await JournalReader(store: store, registry: registry, node: cluster?.name.text)
+        try await JournalReader(store: store, registry: registry, senders: store.senders, node: cluster?.name.text)
             .entries(question, limit: limit)
     }
 

@@ -30,10 +30,10 @@ struct ServiceRun {
         let api: Int
         let device: Int
         let binary: (binary: Int, feedback: Int)
-        let token: String
+        let access: ConsoleAccess
         do {
             try assembly.cluster?.check()
-            token = try makeAdminToken()
+            access = try makeAccess()
             device = try await assembly.courier.open()
             api = try await assembly.gateway.open()
             binary = try await assembly.binaryGateway.open()
@@ -63,10 +63,10 @@ struct ServiceRun {
         var consoleConfiguration = ConsoleConfiguration(
             host: configuration.consoleHost,
             port: configuration.consolePort,
-            socketPath: folder.controlSocketPath,
-            token: token
+            socketPath: folder.controlSocketPath
         )
         consoleConfiguration.hostnames = configuration.hostnames
+        consoleConfiguration.mode = configuration.consoleMode
         consoleConfiguration.maximumConnections = configuration.consoleConnections
         let administration = ServiceAdministration(
             assembly: assembly,
@@ -74,15 +74,25 @@ struct ServiceRun {
             clockWatch: clockWatch,
             started: started
         )
+        let search = ServiceSearch(assembly)
         assembly.cluster?.questions.answer { [journal = assembly.journal] question, limit in
             try await journal.ownLines(question, limit: limit)
+        } search: {
+            try await search.page($0)
         } report: {
             administration.nodeReport
         }
         let gauges = ServiceGauges(assembly, administration)
+        let live = LiveConsole(assembly, administration, search, metrics: metrics)
+        let audit = AuditFile(folder: folder.auditPath, logger: assembly.logger)
+        defer { audit.close() }
         let console = Console(
             configuration: consoleConfiguration,
             administration: administration,
+            live: live,
+            access: access,
+            audit: audit,
+            clock: ServiceClock(),
             metrics: metrics,
             readGauges: { gauges.read() },
             control: [
@@ -93,7 +103,12 @@ struct ServiceRun {
                     started: started
                 ).route,
             ],
-            testing: ConsoleTesting(inbox: ServiceInbox(assembly)),
+            journal: search,
+            testing: ConsoleTesting(
+                inbox: ServiceInbox(assembly),
+                sender: ServiceSender(assembly, port: api),
+                tools: ServiceTools(assembly)
+            ),
             logger: assembly.logger
         )
         assembly.catcher.start(configuration.catches)
@@ -117,8 +132,9 @@ struct ServiceRun {
             device: device,
             activation: { await activations.first { _ in true } },
             console: {
-                guard let port = await ports.first(where: { _ in true }) else { return nil }
-                return await sockets.first { _ in true } == nil ? nil : port
+                guard await sockets.first(where: { _ in true }) != nil else { return nil }
+                guard configuration.consoleMode != .off else { return .some(nil) }
+                return await ports.first { _ in true }.map { .some($0) }
             },
             ready: { [assembly] in
                 assembly.manager.ready(ServiceRun.status(assembly), assembly.logger)
@@ -148,17 +164,23 @@ struct ServiceRun {
             StoreFileWatch(store: assembly.store),
             PostOfficeService(postOffice: assembly.postOffice),
             ChannelUpkeepService(channels: assembly.channels),
+            SightingService(
+                sightings: assembly.courier.sightings,
+                store: assembly.trust.folder.store,
+                logger: assembly.logger
+            ),
             CourierService(courier: assembly.courier),
             GatewayService(gateway: assembly.gateway, binaryGateway: assembly.binaryGateway),
             watch,
             activation.listener { activated.yield($0) },
-            console.port { port.yield($0) },
             console.socket { socket.yield() },
             readinessService,
             ReloadSignal(signals: hangups, watch: watch, configuration: reload, manager: assembly.manager),
             DrillWatch(drills: assembly.drills, cluster: assembly.clusterDrills),
+            LiveWatch(live: live, gauges: gauges, clock: assembly.clock),
             CatchWatch(catcher: assembly.catcher),
         ]
+        if configuration.consoleMode != .off { services.append(console.port { port.yield($0) }) }
         if let demo = assembly.demo {
             let host = configuration.host
             do {
@@ -201,6 +223,15 @@ struct ServiceRun {
         "serving: devices \(assembly.postOffice.connectedCount) connected, notifications \(assembly.engine.count) waiting"
     }
 
+    /// The callers that the console knows, with a new admin token.
+    private func makeAccess() throws -> ConsoleAccess {
+        let file = ConsoleTokenFile(folder: assembly.folder)
+        let tokens = try file.read()
+        return ConsoleAccess(adminToken: try makeAdminToken(), tokens: tokens, clock: ServiceClock()) {
+            try file.write($0)
+        }
+    }
+
     /// The admin API's bearer token, new with each run.
     private func makeAdminToken() throws -> String {
         var generator = SystemRandomNumberGenerator()
@@ -223,8 +254,8 @@ struct ReadinessService: Service {
     let device: Int
     /// The activation listener's port, once it is open; nil if it never opens.
     let activation: @Sendable () async -> Int?
-    /// The console's port, once both of its listeners are open; nil if it never opens.
-    let console: @Sendable () async -> Int?
+    /// The console's port, once its listeners are open; nil in it for a console without a port, nil if they never open.
+    let console: @Sendable () async -> Int??
     /// Called after `ready` was printed.
     let ready: @Sendable () -> Void
 

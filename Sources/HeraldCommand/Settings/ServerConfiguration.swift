@@ -20,6 +20,14 @@ struct ServerConfiguration: SettingTarget {
         case always
     }
 
+    /// The answers of the provider API that have an explanation in words.
+    enum Explain: String, CaseIterable, Sendable {
+        /// Only answers to requests with `herald-explain: 1`.
+        case asked
+        /// Every answer, for libraries that cannot ask.
+        case always
+    }
+
     /// Whether peers are refused while their authority has no revocation list.
     enum RevocationLists: String, CaseIterable, Sendable {
         case required
@@ -60,6 +68,7 @@ struct ServerConfiguration: SettingTarget {
     var catchesInPublic = false
     var consoleHost = loopback
     var consolePort = 2190
+    var consoleMode = ConsoleMode.full
     /// Connections of the console's port, and as many of its socket.
     var consoleConnections = 128
     /// How long the service finishes accepted work when it stops.
@@ -176,6 +185,11 @@ extension ServerConfiguration {
     var uniqueID: UniqueID {
         get { gateway.rules.alwaysSendsUniqueID ? .always : .sandbox }
         set { gateway.rules.alwaysSendsUniqueID = newValue == .always }
+    }
+
+    var explain: Explain {
+        get { gateway.rules.alwaysExplains ? .always : .asked }
+        set { gateway.rules.alwaysExplains = newValue == .always }
     }
 
     var revocationLists: RevocationLists {

@@ -77,6 +77,12 @@ enum ServerSettings {
                 "Address of the console, which is for operators."
             },
             .port("console-port", \.consolePort) { "Port of the console: health, metrics and the admin API." },
+            .choice("console-mode", \.consoleMode, valueName: "mode") {
+                """
+                Extent of the console: read-only refuses changes at its port, api-only has no page, off has no port. The \
+                commands on this machine always work.
+                """
+            },
             .list(
                 "proxy-protocol",
                 \.proxies,
@@ -206,6 +212,9 @@ enum ServerSettings {
             },
             .choice("unique-id", \.uniqueID, valueName: "when", isLive: true) {
                 "When a success has the header apns-unique-id; APNs: sandbox."
+            },
+            .choice("explain", \.explain, valueName: "when", isLive: true) {
+                "Which answers say in words what happened and why: to requests with herald-explain: 1, or all."
             },
             .flag("accept-non-json", \.gateway.rules.takesUnreadablePayloads, isLive: true) {
                 "Accept a payload that is not a JSON object, as APNs does. No app can read it."

@@ -24,10 +24,45 @@ enum Terminal {
 
     /// A value as one line of JSON on standard output, its members in snake_case.
     static func sayJSON(_ value: some Encodable) throws {
+        say(try json(value))
+    }
+
+    /// A long list on standard output, part by part: as lines of a table, or as one JSON array.
+    /// - Parameters:
+    ///   - heading: The heading of the table; nil for JSON.
+    ///   - page: Reads the part after a key, and returns the key of the next one, nil at the end.
+    ///   - row: The columns of an item.
+    /// - Throws: The errors of `page`.
+    static func sayList<Item: Encodable>(
+        heading: [String]?,
+        _ page: (_ after: String?) async throws -> (items: [Item], next: String?),
+        row: (Item) -> [String]
+    ) async throws {
+        var after: String?
+        var isFirst = true
+        repeat {
+            let (items, next) = try await page(after)
+            if let heading {
+                var table = TextTable(heading)
+                for item in items { table.add(row(item)) }
+                table.lines.dropFirst(isFirst ? 0 : 1).forEach(say)
+                isFirst = false
+            } else {
+                for item in items {
+                    write((isFirst ? "[" : ",") + (try json(item)), to: STDOUT_FILENO)
+                    isFirst = false
+                }
+            }
+            after = next
+        } while after != nil
+        if heading == nil { say(isFirst ? "[]" : "]") }
+    }
+
+    private static func json(_ value: some Encodable) throws -> String {
         let encoder = JSONEncoder()
         encoder.keyEncodingStrategy = .convertToSnakeCase
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        say(String(decoding: try encoder.encode(value), as: UTF8.self))
+        return String(decoding: try encoder.encode(value), as: UTF8.self)
     }
 
     /// Writes all of the text, unless the reader stalls for `patience` milliseconds; -1 waits for ever.

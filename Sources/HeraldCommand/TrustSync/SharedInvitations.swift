@@ -2,7 +2,7 @@ import HeraldModel
 import HeraldTrust
 import Synchronization
 
-/// Uses up invitations in the cluster's log, so that two nodes never use the same one.
+/// Uses up invitations in the cluster's log, so that all nodes together use each as often as it allows.
 final class SharedInvitations: InvitationUses {
     private struct Taken: Error {
         let invitation: SharedInvitation
@@ -29,24 +29,42 @@ final class SharedInvitations: InvitationUses {
             let fact = try await log.change(own.key) { [self] inLog in
                 let merged = inLog.map { SharedFact.merge(log: $0, own: own) } ?? own
                 guard case .invitation(var invitation) = merged else { return merged }
-                let isFree =
-                    invitation.used.map { used in
-                        used.device == device.name || abandoned.withLock { $0.contains(used.device) }
-                    } ?? (invitation.withdrawn == nil)
-                guard isFree else { throw Taken(invitation: invitation) }
-                invitation.used = use
+                guard use.takes(&invitation, inPlaceOf: { device in abandoned.withLock { $0.contains(device) } }) else {
+                    throw Taken(invitation: invitation)
+                }
                 return .invitation(invitation)
             }
             // The ledger may have the use that this one replaces.
             if abandoned.withLock({ !$0.isEmpty }) { _ = try await sharing.take([fact], upTo: nil, now: clock.now()) }
             return true
         } catch let taken as Taken {
-            // The ledger then says who has used it.
+            // The ledger then says that it is used up or withdrawn.
             _ = try await sharing.take([.invitation(taken.invitation)], upTo: nil, now: clock.now())
             return false
         } catch {
             _ = abandoned.withLock { $0.insert(device.name) }
             throw TrustError(.unavailable, "the cluster does not say whether the invitation is still open: \(error)")
         }
+    }
+}
+
+extension SharedInvitation.Use {
+    /// Adds itself to the uses of an invitation.
+    /// - Parameters:
+    ///   - invitation: The invitation.
+    ///   - isAbandoned: Whether a device got no certificate although it used the invitation: its use is free.
+    /// - Returns: false if the invitation is used up or withdrawn.
+    fileprivate func takes(_ invitation: inout SharedInvitation, inPlaceOf isAbandoned: (String) -> Bool) -> Bool {
+        // The change may run again after it was stored.
+        if invitation.recent.contains(where: { $0.device == device }) { return true }
+        guard invitation.withdrawn == nil else { return false }
+        if let index = invitation.recent.firstIndex(where: { isAbandoned($0.device) }) {
+            invitation.recent[index] = self
+            return true
+        }
+        guard invitation.taken < invitation.uses else { return false }
+        invitation.taken += 1
+        invitation.recent = (invitation.recent + [self]).suffix(Invitation.maximumRecent)
+        return true
     }
 }

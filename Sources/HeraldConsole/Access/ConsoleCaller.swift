@@ -14,18 +14,23 @@ package struct ConsoleCaller: Hashable, Sendable {
         case socket
     }
 
-    /// Name of the session or token; `uid 1000` at the socket.
-    package let name: String
-    package let role: ConsoleRole
+    let member: ConsoleMember
     /// IP address; `socket` at the socket.
     package let address: String
     package let proof: Proof
 
-    package init(name: String, role: ConsoleRole, address: String, proof: Proof) {
-        self.name = name
-        self.role = role
+    /// Name of the session or token; `uid 1000` at the socket.
+    package var name: String { member.name }
+    package var role: ConsoleRole { member.role }
+
+    init(member: ConsoleMember, address: String, proof: Proof) {
+        self.member = member
         self.address = address
         self.proof = proof
+    }
+
+    package init(name: String, role: ConsoleRole, address: String, proof: Proof) {
+        self.init(member: ConsoleMember(name: name, role: role), address: address, proof: proof)
     }
 }
 
@@ -34,6 +39,8 @@ package struct ConsoleContext: RequestContext {
     package var coreContext: CoreRequestContextStorage
     /// The caller; nil for a request that anybody may make.
     package internal(set) var caller: ConsoleCaller?
+    /// Whether the caller would be let in again, for answers that go on.
+    var isStillIn: @Sendable () -> Bool = { true }
     /// Facts for the audit's line of this request.
     package let note = AuditNote()
     let channel: any Channel

@@ -1,13 +1,21 @@
 import HTTPTypes
+import HeraldModel
 import HeraldWeb
 import Hummingbird
 
-/// Lets callers in to the requests of their role.
+/// Lets callers in to the requests of their role, and writes changes to the audit.
 struct ConsoleGate: RouterMiddleware {
-    /// The caller of a request; nil if it shows no proof.
-    ///
-    /// It throws for a wrong one.
-    let identify: @Sendable (Request, ConsoleContext) async throws -> ConsoleCaller?
+    /// How a request came.
+    enum Way: Sendable {
+        case port(ConsoleAccess, ConsoleMode)
+        case socket
+    }
+
+    let way: Way
+    let audit: any ConsoleAudit
+    let clock: any WallClock
+
+    private static let site = SiteRule(protecting: "the console")
 
     func handle(
         _ request: Request,
@@ -16,20 +24,98 @@ struct ConsoleGate: RouterMiddleware {
     ) async throws -> Response {
         let rule = RoleTable.rule(request.method, context.endpointPath ?? "")
         var context = context
-        if let role = rule.role {
-            guard let caller = try await identify(request, context) else { throw Self.isUnknown }
-            guard caller.role >= role else { throw Self.isBeyond(role, caller) }
-            context.caller = caller
+        do {
+            try await admit(request, to: rule, &context)
+            let response = try await next(request, context)
+            if rule.isChange { record(rule, context, status: response.status.code) }
+            return response
+        } catch {
+            if rule.isChange, let failure = Failure(error), failure.isTold || context.caller != nil {
+                record(rule, context, status: failure.status, error: failure.words)
+            }
+            throw error
         }
-        return try await next(request, context)
+    }
+
+    /// Sets the caller, or refuses the request.
+    private func admit(_ request: Request, to rule: RoleTable.Rule, _ context: inout ConsoleContext) async throws {
+        switch way {
+        case .socket:
+            context.caller = await .socket(context)
+        case .port(let access, let mode):
+            if rule.method != .get { try Self.site.refuseForeign(request) }
+            context.caller = rule.role == nil ? nil : try access.caller(of: request, from: context.address)
+            try checkPage(request, rule, context.caller)
+            if let role = rule.role {
+                guard let caller = context.caller else { throw Self.isUnknown }
+                guard caller.role >= role else { throw Self.isBeyond(role, caller) }
+                let address = context.address
+                context.isStillIn = {
+                    (try? access.caller(of: request, from: address)).map { $0.role >= role } ?? false
+                }
+            }
+            guard mode != .readOnly || !rule.isChange || rule.path == "/v1/session" else { throw Self.isReadOnly }
+        }
+    }
+
+    /// Refuses a change without a token that our page did not make.
+    private func checkPage(_ request: Request, _ rule: RoleTable.Rule, _ caller: ConsoleCaller?) throws {
+        guard rule.method != .get, rule.role == nil || caller?.proof == .session else { return }
+        if rule.role != nil, Self.site.comesFromOurPage(request) != true {
+            throw AdminError(.forbidden, "with a cookie, send the field `origin` with the address of this console")
+        }
+        if rule.method != .delete { try Self.site.requireJSON(request) }
+    }
+
+    private func record(_ rule: RoleTable.Rule, _ context: ConsoleContext, status: Int, error: String? = nil) {
+        let parameters = context.parameters.map { String($0.value) }.joined(separator: " ")
+        audit.write(
+            AuditEntry(
+                time: clock.now().rfc3339,
+                who: context.caller?.name,
+                role: context.caller?.role,
+                from: context.address,
+                proof: context.caller?.proof,
+                action: "\(rule.method.rawValue) \(rule.path)",
+                target: context.note.target ?? (parameters.isEmpty ? nil : String(parameters.prefix(256))),
+                status: status,
+                error: error
+            )
+        )
     }
 
     static let isUnknown = AdminError(
         .unauthorized,
-        "send `authorization: Bearer …` with the token in run/admin.token"
+        "sign in with the link that `herald console` prints, or send `authorization: Bearer …` with the token in "
+            + "run/admin.token or one of `herald console token`"
+    )
+
+    private static let isReadOnly = AdminError(
+        .forbidden,
+        "this console is read-only (console-mode): make the change with a command on the service's machine"
     )
 
     private static func isBeyond(_ role: ConsoleRole, _ caller: ConsoleCaller) -> AdminError {
         AdminError(.forbidden, "this needs the role \(role.rawValue), and \(caller.name) is a \(caller.role.rawValue)")
+    }
+
+    /// A refusal for the audit.
+    private struct Failure {
+        let status: Int
+        let words: String
+        /// Whether the audit has it even if the caller is unknown: a wrong code or token of somebody who signs in.
+        let isTold: Bool
+
+        /// nil for a request that no route takes.
+        init?(_ error: any Error) {
+            switch error {
+            case let error as AdminError: (status, words) = (error.code.httpStatus, error.message)
+            case let error as WebRefusal: (status, words) = (error.status, error.message)
+            case let error as HTTPError: (status, words) = (error.status.code, error.body ?? error.status.reasonPhrase)
+            default: (status, words) = (500, "the request failed; the log has the reason")
+            }
+            guard status != 405 else { return nil }
+            isTold = status == 401 && words != ConsoleGate.isUnknown.message
+        }
     }
 }

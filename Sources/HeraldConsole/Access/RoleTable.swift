@@ -34,6 +34,7 @@ enum RoleTable {
             "settings",
         ].map { reads("/v1/\($0)") }
         + [asks("/v1/journal/search", .viewer)]
+        + ["registration", "token-keys"].map { asks("/v1/control/\($0)", .admin) }
         // What a sender does.
         + ["check", "preview", "token", "jwt", "certificate", "frame"].map { asks("/v1/tools/\($0)", .sender) }
         + ["caught", "caught/{id}"].map { Rule(method: .get, path: "/v1/\($0)", role: .sender, isChange: false) }

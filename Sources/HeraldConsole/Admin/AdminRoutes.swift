@@ -16,6 +16,8 @@ package struct AdminRoutes: Sendable {
 
     func add(to group: RouterGroup<ConsoleContext>) {
         DrillRoutes(administration: administration).add(to: group)
+        DeviceRoutes(administration: administration).add(to: group)
+        ProviderRoutes(administration: administration).add(to: group)
         var routes = WebRoutes(group)
         routes.get("status") { _, _ in try WebReply.json(administration.status) }
         routes.get("journal") { request, _ in
@@ -26,31 +28,6 @@ package struct AdminRoutes: Sendable {
                 answer.lines,
                 fields: missing.isEmpty ? [:] : [JournalAnswer.missingNodesField: missing]
             )
-        }
-        routes.get("channels") { request, _ in
-            let bundle = try bundle(request)
-            return try WebReply.json(await administration.channels(of: bundle, limit: try limit(request)))
-        }
-        routes.get("apps") { request, _ in
-            let (topic, limit) = (try bundle(request), try limit(request))
-            let onlyUnused = request.uri.queryParameters["unused"] == "true"
-            return try WebReply.json(
-                await administration.apps(of: topic, onlyUnused: onlyUnused, limit: limit)
-            )
-        }
-        routes.post("apps/:topic/forget") { request, context in
-            guard let topic = Topic(try context.parameters.require("topic")) else {
-                throw AdminError(.badRequest, "the path must have a topic like com.example.app")
-            }
-            return try WebReply.json(await administration.forgetApp(topic, in: try environment(request)))
-        }
-        routes.get("credentials") { _, _ in try WebReply.json(await administration.credentials()) }
-        routes.post("credentials/:id/revoke") { _, context in
-            try WebReply.json(await administration.revokeCredential(try context.parameters.require("id")))
-        }
-        routes.get("devices") { _, _ in try WebReply.json(await administration.devices()) }
-        routes.post("devices/:id/revoke") { _, context in
-            try WebReply.json(await administration.revokeDevice(try context.parameters.require("id")))
         }
         routes.post("trust/reload") { _, _ in
             try await administration.reloadTrust()
@@ -123,23 +100,5 @@ package struct AdminRoutes: Sendable {
             throw AdminError(.badRequest, "limit must be a number from 1 to \(AdminRoutes.journalLimit.upperBound)")
         }
         return number
-    }
-
-    /// `?environment=NAME`: production or sandbox.
-    private func environment(_ request: Request) throws -> PushEnvironment? {
-        guard let text = request.uri.queryParameters["environment"] else { return nil }
-        guard let environment = PushEnvironment(rawValue: String(text)) else {
-            throw AdminError(.badRequest, "environment must be production or sandbox")
-        }
-        return environment
-    }
-
-    /// `?topic=ID`: a bundle identifier.
-    private func bundle(_ request: Request) throws -> Topic? {
-        guard let text = request.uri.queryParameters["topic"] else { return nil }
-        guard let bundle = Topic(text) else {
-            throw AdminError(.badRequest, "topic must be a bundle identifier like com.example.app")
-        }
-        return bundle
     }
 }

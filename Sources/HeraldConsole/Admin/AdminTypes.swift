@@ -38,6 +38,14 @@ package struct ServiceStatus: Codable, Hashable, Sendable {
     package let started: String
     package let devicesConnected: Int
     package let notificationsWaiting: Int
+    /// Active drills of this node.
+    package var drills = 0
+    /// How far an operator has moved the clock; nil if not at all.
+    package var clockMovedSeconds: Int64?
+    /// Free space on the disk of the data folder; nil if the system does not say.
+    package var diskFreeBytes: Int?
+    /// Whether payloads are caught.
+    package var catching = false
 
     private enum CodingKeys: String, CodingKey {
         case version
@@ -45,6 +53,10 @@ package struct ServiceStatus: Codable, Hashable, Sendable {
         case started
         case devicesConnected = "devices_connected"
         case notificationsWaiting = "notifications_waiting"
+        case drills
+        case clockMovedSeconds = "clock_moved_seconds"
+        case diskFreeBytes = "disk_free_bytes"
+        case catching
     }
 
     package init(version: String, pid: Int32, started: WallTime, devicesConnected: Int, notificationsWaiting: Int) {
@@ -83,6 +95,18 @@ package struct JournalEntry: Codable, Hashable, Sendable {
     package let replacement: String?
     /// Number of devices that a broadcast was sent to.
     package let devices: Int?
+    /// Credential of the provider, as the list of credentials names it; on lines `received` and `refused`, if it is known.
+    package let provider: String?
+    /// Push type of the request; on the same lines.
+    package let type: String?
+    /// Priority of the request: 10, 5 or 1; on the same lines.
+    package let priority: Int?
+    /// Bytes of the request's payload; on the same lines.
+    package let size: Int?
+    /// HTTP status of a refused request; its ``reason`` is that of the answer.
+    package let status: Int?
+    /// Fault of a refused request and its remedy, as `herald-explain` shows it.
+    package let explanation: String?
     /// Node of a cluster that wrote the line; nil for a service that stands alone.
     package let node: String?
 
@@ -97,65 +121,44 @@ package struct JournalEntry: Codable, Hashable, Sendable {
         case reason
         case replacement
         case devices
+        case provider
+        case type
+        case priority
+        case size
+        case status
+        case explanation
         case node
     }
 
-    /// Makes an entry of an event; the caller looks up device and app.
-    package init(_ event: JournalEvent, device: DeviceID?, app: App?, node: String? = nil) {
+    /// Makes an entry of an event; the caller looks up device, app and provider.
+    package init(
+        _ event: JournalEvent,
+        device: DeviceID?,
+        app: App?,
+        provider: String? = nil,
+        node: String? = nil
+    ) {
+        let refusal = event.refusal
         time = event.time.rfc3339
         id = event.id.description
         uniqueID = event.uniqueID.description
         self.device = device?.name ?? event.device.map { "#\($0.value)" } ?? ""
-        topic = app?.topic.name ?? "#\(event.app.value)"
-        environment = app?.environment ?? .production
+        let unknownTopic = event.app == JournalRefusal.noApp ? refusal?.topic ?? "" : "#\(event.app.value)"
+        topic = app?.topic.name ?? unknownTopic
+        environment = app?.environment ?? refusal?.environment ?? .production
         // The words are a state, with a reason in parentheses if it has one.
         let parts = event.state.words.split(separator: " (", maxSplits: 1)
         state = parts.first.map(String.init) ?? event.state.words
-        reason = parts.count == 2 ? String(parts[1].dropLast()) : nil
+        reason = refusal?.reason.reason ?? (parts.count == 2 ? String(parts[1].dropLast()) : nil)
+        self.provider = provider
+        type = event.request?.pushType?.rawValue
+        priority = event.request?.priority.map { Int($0.rawValue) }
+        size = event.request.map { Int($0.payloadBytes) }
+        status = refusal?.reason.httpStatus
+        explanation = refusal?.explanation
         devices = event.subscriberCount.map { Int(clamping: $0) }
         replacement = event.replacement?.description
         self.node = node
-    }
-}
-
-/// A provider's certificate or key.
-package struct CredentialEntry: Codable, Hashable, Sendable {
-    package enum Kind: String, Codable, Sendable {
-        case certificate
-        case key
-    }
-
-    package let id: String
-    package let kind: Kind
-    /// Lower-case hex; nil for a key.
-    package let serial: String?
-    package let team: String?
-    package let topics: [Topic]
-    package let environments: [PushEnvironment]
-    package let created: String
-    package let expires: String?
-    package let revoked: String?
-
-    package init(
-        id: String,
-        kind: Kind,
-        serial: String?,
-        team: String?,
-        topics: [Topic],
-        environments: [PushEnvironment],
-        created: String,
-        expires: String?,
-        revoked: String?
-    ) {
-        self.id = id
-        self.kind = kind
-        self.serial = serial
-        self.team = team
-        self.topics = topics
-        self.environments = environments
-        self.created = created
-        self.expires = expires
-        self.revoked = revoked
     }
 }
 
@@ -273,37 +276,6 @@ package struct AppEntry: Codable, Hashable, Sendable {
         self.owner = owner.team
         ownerSince = owner.since
         ownerOrigin = owner.origin
-    }
-}
-
-/// An enrolled device.
-package struct DeviceEntry: Codable, Hashable, Sendable {
-    package let id: String
-    package let name: String?
-    /// Lower-case hex.
-    package let serial: String
-    package let created: String
-    package let expires: String
-    package let revoked: String?
-    /// Whether it is connected now.
-    package let connected: Bool
-
-    package init(
-        id: String,
-        name: String?,
-        serial: String,
-        created: String,
-        expires: String,
-        revoked: String?,
-        connected: Bool
-    ) {
-        self.id = id
-        self.name = name
-        self.serial = serial
-        self.created = created
-        self.expires = expires
-        self.revoked = revoked
-        self.connected = connected
     }
 }
 

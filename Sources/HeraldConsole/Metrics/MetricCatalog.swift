@@ -221,6 +221,17 @@ enum MetricCatalog {
             "Faults with which the service goes on; /health names them."
         ),
         MetricDescription(
+            "herald_journal_lines_total",
+            .counter,
+            labels: ["outcome"],
+            "Lines of the journal, by outcome (received, delivered, delivered_from_storage, refused_by_device, stored, replaced, discarded, sent_to_subscribers, refused, drilled)."
+        ),
+        MetricDescription(
+            "herald_journal_refusals_dropped_total",
+            .counter,
+            "Refused requests without a line in the journal: too many, or the disk is full."
+        ),
+        MetricDescription(
             "herald_log_lines_dropped_total",
             .counter,
             "Log lines dropped: nobody read the log, or the journal refused them."

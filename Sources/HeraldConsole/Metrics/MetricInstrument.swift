@@ -5,6 +5,17 @@ import Synchronization
 protocol MetricInstrument: AnyObject, Sendable {
     /// Lines of the series.
     func lines(name: String, labels: String) -> String
+
+    /// The value of a counter or gauge; nil for a histogram.
+    var number: Double? { get }
+
+    /// The counts of a histogram.
+    var distribution: Distribution? { get }
+}
+
+extension MetricInstrument {
+    var number: Double? { nil }
+    var distribution: Distribution? { nil }
 }
 
 /// A number that only grows.
@@ -20,6 +31,8 @@ final class MetricCounter: MetricInstrument, CounterHandler {
     func reset() {
         count.store(0, ordering: .relaxed)
     }
+
+    var number: Double? { Double(count.load(ordering: .relaxed)) }
 
     func lines(name: String, labels: String) -> String {
         MetricText.line(name, labels, String(count.load(ordering: .relaxed)))
@@ -59,6 +72,8 @@ final class MetricGauge: MetricInstrument, MeterHandler, RecorderHandler {
     func record(_ value: Double) {
         set(value)
     }
+
+    var number: Double? { Double(bitPattern: bits.load(ordering: .relaxed)) }
 
     func lines(name: String, labels: String) -> String {
         MetricText.line(name, labels, MetricText.number(Double(bitPattern: bits.load(ordering: .relaxed))))
@@ -128,6 +143,13 @@ final class MetricHistogram: MetricInstrument, RecorderHandler, TimerHandler {
 
     func recordNanoseconds(_ duration: Int64) {
         add(duration)
+    }
+
+    var distribution: Distribution? {
+        Distribution(
+            bounds: ranges.bounds.map { Double($0) / ranges.stepsPerUnit },
+            counts: (0...ranges.bounds.count).map { counts[$0].load(ordering: .relaxed) }
+        )
     }
 
     func lines(name: String, labels: String) -> String {

@@ -55,6 +55,25 @@ package final class PrometheusRegistry: MetricsFactory {
     /// The metrics, and those of the process itself.
     package var exposition: String { text + ProcessMetrics.text() }
 
+    /// Sum over the series of a counter or gauge whose labels match; nil if there is no such series.
+    ///
+    /// The labels have the form `listener="api",result="ok"`.
+    func sum(of name: String, where matches: (String) -> Bool) -> Double? {
+        let series = families.withLock { $0[name]?.series } ?? [:]
+        let numbers = series.compactMap { matches($0.key) ? $0.value.number : nil }
+        return numbers.isEmpty ? nil : numbers.reduce(0, +)
+    }
+
+    /// The counts of a histogram, of all its series together; nil if there is none.
+    func distribution(of name: String) -> Distribution? {
+        let series = families.withLock { $0[name]?.series } ?? [:]
+        return series.values.lazy.compactMap(\.distribution).reduce(nil as Distribution?) { sum, next in
+            guard var sum else { return next }
+            sum.add(next)
+            return sum
+        }
+    }
+
     /// The instrument of a series, existing or new.
     private func instrument<Instrument: MetricInstrument>(
         _ label: String,

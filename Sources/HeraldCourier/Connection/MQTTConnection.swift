@@ -63,9 +63,16 @@ final class MQTTConnection: ChannelInboundHandler, DeadlineHolder {
         self.context = context
         sender.attach(self, context)
         let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
-        let link = MQTTConnectionLink(identity: identity, inbox: inbox, connection: bound)
+        let link = MQTTConnectionLink(
+            identity: identity,
+            address: context.channel.clientAddress,
+            connected: courier.clock.now(),
+            inbox: inbox,
+            connection: bound
+        )
         self.link = link
         courier.connections.add(link)
+        courier.sightings.note(link.sighting(at: link.connected))
         courier.metrics.connections.increment()
         lastPacket = context.eventLoop.now
         keepAliveRegistration = loop.wheel.add(self)
@@ -101,6 +108,7 @@ final class MQTTConnection: ChannelInboundHandler, DeadlineHolder {
         if let link {
             link.noteGone()
             courier.connections.remove(link)
+            courier.sightings.note(link.sighting(at: courier.clock.now()))
         }
         // The link holds the connection: neither would ever go.
         link = nil

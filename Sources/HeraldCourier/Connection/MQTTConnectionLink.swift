@@ -1,5 +1,6 @@
-import HeraldListener
+package import HeraldListener
 package import HeraldMailbox
+package import HeraldModel
 package import HeraldTrust
 import HeraldWire
 import NIOCore
@@ -8,16 +9,32 @@ import Synchronization
 /// An ``MQTTConnection`` as other threads see it: they leave messages, and its event loop handles them.
 package final class MQTTConnectionLink: DeviceLink {
     package let identity: DeviceIdentity
+    /// The client's address, if it is known.
+    package let address: ClientAddress?
+    package let connected: WallTime
     private let inbox: LoopInbox<LinkMessage>
     private let hasRefusedRegistration = Atomic(false)
     private let gone = Atomic(false)
     private let connection: NIOLoopBound<MQTTConnection>
 
     /// Made on the event loop of the connection.
-    init(identity: DeviceIdentity, inbox: LoopInbox<LinkMessage>, connection: NIOLoopBound<MQTTConnection>) {
+    init(
+        identity: DeviceIdentity,
+        address: ClientAddress?,
+        connected: WallTime,
+        inbox: LoopInbox<LinkMessage>,
+        connection: NIOLoopBound<MQTTConnection>
+    ) {
         self.identity = identity
+        self.address = address
+        self.connected = connected
         self.inbox = inbox
         self.connection = connection
+    }
+
+    /// The device as it is seen at a moment.
+    func sighting(at moment: WallTime) -> DeviceSighting {
+        DeviceSighting(device: identity.id, at: moment, address: address?.description ?? "")
     }
 
     package func deliver(_ delivery: Delivery) {

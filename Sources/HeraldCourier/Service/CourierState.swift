@@ -14,6 +14,7 @@ final class CourierState: Sendable {
     let logger: Logger
     let metrics = CourierMetrics()
     let connections = ConnectionTable()
+    let sightings = DeviceSightings()
     let takeovers: Takeovers
     let requests: RegistryRequests
     private let refusedTopics = Mutex(RefusalLogLimiter<String>())

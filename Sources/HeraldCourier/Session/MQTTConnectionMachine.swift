@@ -191,6 +191,8 @@ struct MQTTConnectionMachine {
             claim?.session = .unchanged
             return close(.sessionTakenOver, keepsClaim: true)
         case .revoked: return close(.administrativeAction, "the certificate is not accepted any more")
+        // A device takes 0x98 for the end of its certificate.
+        case .disconnected: return close(.serverBusy, "an operator ended the connection")
         case .shuttingDown: return close(.serverShuttingDown)
         }
     }

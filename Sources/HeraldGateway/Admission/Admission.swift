@@ -31,18 +31,22 @@ package struct Admission: Sendable {
     private let trust: TrustService
     private let apps: any AppDirectory
     private let lacksTokenKey: @Sendable () -> Bool
+    private let senders: SenderNames
 
     /// - Parameters:
     ///   - trust: Authorities, keys and revocations.
     ///   - apps: The known apps.
+    ///   - senders: The names of the journal's senders.
     ///   - lacksTokenKey: Whether another node of the cluster has a token key that this one lacks.
     package init(
         trust: TrustService,
         apps: any AppDirectory,
+        senders: SenderNames = SenderNames(),
         lacksTokenKey: @escaping @Sendable () -> Bool = { false }
     ) {
         self.trust = trust
         self.apps = apps
+        self.senders = senders
         self.lacksTokenKey = lacksTokenKey
     }
 
@@ -96,6 +100,27 @@ package struct Admission: Sendable {
     /// Whether the certificate of an open connection is still valid.
     package func isValid(_ identity: ProviderCertificateIdentity, at now: WallTime) -> Bool {
         now <= identity.expires && !trust.isRevoked(serial: identity.serial, of: .provider)
+    }
+
+    /// The number of a certificate's credential, by its identifier; a certificate that Herald did not issue has none.
+    func sender(of certificate: ProviderCertificateIdentity) -> SenderNumber {
+        let id = trust.providerTokens.credentials.claims.credentials[certificate.serial]
+        return senders.number(of: id ?? "certificate \(certificate.serial)")
+    }
+
+    /// The number of a key for provider tokens.
+    func sender(ofKey id: String) -> SenderNumber {
+        senders.number(of: id)
+    }
+
+    /// Counts a request of a credential.
+    func count(_ sender: SenderNumber, isRefused: Bool, at now: WallTime) {
+        senders.use.count(sender, isRefused: isRefused, at: now)
+    }
+
+    /// The device and app of a device token, whether or not a provider may use it.
+    func slot(of token: DeviceToken) -> Slot? {
+        trust.seal.open(token)?.slot
     }
 
     /// Opens a device token for an app.

@@ -29,12 +29,14 @@ struct ProviderAuthorization {
     private struct Accepted {
         let token: [UInt8]
         var identity: ProviderTokenIdentity
+        let sender: SenderNumber
         var isCurrent: Bool
     }
 
     private struct Refused {
         let token: [UInt8]
         let refusal: Refusal
+        let sender: SenderNumber
         var isCurrent: Bool
     }
 
@@ -43,6 +45,8 @@ struct ProviderAuthorization {
 
     /// The provider of the connection's certificate; nil for a connection by token.
     private(set) var certificate: ProviderCertificateIdentity?
+    /// The credential of the last request; unknown before the first valid one.
+    private(set) var sender = SenderNumber.unknown
     /// The number of refused tokens, each different from the one before; each may cost a signature check.
     private(set) var refusedTokens = 0
     private var binding = ProviderTokenBinding()
@@ -70,6 +74,9 @@ struct ProviderAuthorization {
     mutating func refresh(_ admission: Admission, now: WallTime) {
         let generation = admission.tokens.generation
         guard generation != self.generation || now.seconds != second else { return }
+        if let certificate, generation != self.generation || sender == .unknown {
+            sender = admission.sender(of: certificate)
+        }
         self.generation = generation
         second = now.seconds
         accepted?.isCurrent = false
@@ -180,15 +187,23 @@ struct ProviderAuthorization {
         now: WallTime
     ) -> Refusal? {
         let isAccepted = accepted.map { token.hasBytes($0.token) } ?? false
-        if isAccepted, let accepted, accepted.isCurrent { return check(accepted.identity, environment) }
+        if isAccepted, let accepted, accepted.isCurrent {
+            sender = accepted.sender
+            return check(accepted.identity, environment)
+        }
         let isRefused = refused.map { token.hasBytes($0.token) } ?? false
-        if isRefused, let refused, refused.isCurrent { return refused.refusal }
+        if isRefused, let refused, refused.isCurrent {
+            sender = refused.sender
+            return refused.refusal
+        }
+        sender = accepted?.sender ?? .unknown
         switch admission.tokens.verify(token, now: now) {
         case .refused(let refusalReason, let why):
             let refusal = Refusal(refusalReason, why)
             refuse(token, refusal, isRepeated: isRefused)
             return refusal
         case .valid(let identity):
+            if !isAccepted { sender = admission.sender(ofKey: identity.keyID) }
             if let refusal = check(identity, environment) {
                 if !isAccepted { refuse(token, refusal, isRepeated: isRefused, isCurrent: false) }
                 return refusal
@@ -203,7 +218,7 @@ struct ProviderAuthorization {
                 refuse(token, refusal, isRepeated: isRefused)
                 return refusal
             }
-            accepted = Accepted(token: Array(token), identity: identity, isCurrent: true)
+            accepted = Accepted(token: Array(token), identity: identity, sender: sender, isCurrent: true)
             forgetTopics()
             return nil
         }
@@ -217,7 +232,7 @@ struct ProviderAuthorization {
         isCurrent: Bool = true
     ) {
         if !isRepeated { refusedTokens += 1 }
-        refused = Refused(token: Array(token), refusal: refusal, isCurrent: isCurrent)
+        refused = Refused(token: Array(token), refusal: refusal, sender: sender, isCurrent: isCurrent)
     }
 
     private func check(_ identity: ProviderTokenIdentity, _ environment: PushEnvironment) -> Refusal? {

@@ -21,7 +21,7 @@ final class BinaryConnection: ChannelDuplexHandler, RemovableChannelHandler, Loo
     typealias InboundIn = ByteBuffer
     typealias OutboundIn = Never
     typealias OutboundOut = ByteBuffer
-    private typealias Reference = InFlightNotifications.Reference
+    typealias Reference = InFlightNotifications.Reference
 
     enum Phase {
         /// Before the first byte.
@@ -35,7 +35,7 @@ final class BinaryConnection: ChannelDuplexHandler, RemovableChannelHandler, Loo
     }
 
     let service: BinaryService
-    private var validator: BinaryValidator
+    var validator: BinaryValidator
     private var rulesGeneration: UInt64
     private let decoder: BinaryFrameDecoder
     private let loop: ProviderLoop<BinaryConnection>
@@ -44,12 +44,12 @@ final class BinaryConnection: ChannelDuplexHandler, RemovableChannelHandler, Loo
     private(set) var authorization: BinaryAuthorization?
     /// Whether its certificate is not valid here.
     private let isRefused: Bool
-    private var ids = IdentifierSource()
+    var ids = IdentifierSource()
 
     var phase = Phase.opening
-    private(set) var inFlight: InFlightNotifications
+    var inFlight: InFlightNotifications
     /// Notifications that wait until this node has learned what other nodes know, by number.
-    private var unknown: [UInt64: BinaryNotification] = [:]
+    var unknown: [UInt64: BinaryNotification] = [:]
     /// Notifications that are caught, until they are settled, by number.
     var caught: [UInt64: CaughtDraft] = [:]
     private var input = ByteBuffer()
@@ -61,7 +61,7 @@ final class BinaryConnection: ChannelDuplexHandler, RemovableChannelHandler, Loo
     /// Whether the client has closed its output.
     private var isInputOver = false
     private(set) var context: ChannelHandlerContext?
-    private var membership: (number: UInt64, handler: any CompletionHandler)?
+    var membership: (number: UInt64, handler: any CompletionHandler)?
     private var isReadHeld = false
     private var isTouched = false
     var deadline: NIODeadline?
@@ -165,10 +165,8 @@ final class BinaryConnection: ChannelDuplexHandler, RemovableChannelHandler, Loo
             guard let request = unknown[number] else { return }
             take(request, as: number, service.clock.now())
             if unknown.removeValue(forKey: number) != nil { service.confirmations?.ended(isRefused: false) }
-        case .refused(let refusalReason, _):
-            unknown[number] = nil
-            let status = refusalReason.binaryStatus
-            if inFlight.settle(number, refusedWith: status) { service.metrics.count(status) }
+        case .refused(let refusalReason, let since):
+            refuse(number, Refusal(refusalReason, since: since), unknown.removeValue(forKey: number))
         case .unknown: if let context { close(context) }
         }
     }
@@ -241,6 +239,7 @@ final class BinaryConnection: ChannelDuplexHandler, RemovableChannelHandler, Loo
             case .fault(let fault):
                 let reference = Reference(identifier: fault.identifier, isAnswered: fault.isAnswered)
                 refuse(reference, fault.status)
+                record(Refusal(fault: fault.status), identifier: fault.identifier)
             }
         }
         // The rest of a burst moves to the front, and the memory of a large burst is released.
@@ -250,66 +249,6 @@ final class BinaryConnection: ChannelDuplexHandler, RemovableChannelHandler, Loo
         } else {
             input.discardReadBytes()
         }
-    }
-
-    private func take(_ request: BinaryNotification, as number: UInt64, _ now: WallTime) {
-        guard let authorization, let handler = membership?.handler else { return }
-        func post(_ use: TopicUse?, _ send: (Completion) -> PostDecision) -> PostDecision {
-            let first = validator.admission.begin(use, completions: handler)
-            if case .undecided = first { return .refused(.serviceUnavailable, since: nil) }
-            // Without a claim it is posted, too: the certificate names its topic.
-            let decision = send(Completion(handler: first.claim ?? handler, number: number))
-            return first.claim?.follow(decision, number: number) ?? decision
-        }
-        let decision: PostDecision
-        switch validator.decide(request, authorization, ids: &ids, now: now) {
-        case .refused(let refusal):
-            service.logger.debug("notification refused", metadata: ["reason": "\(refusal.why)"])
-            caught[number]?.message.explanation = refusal.why
-            decision = .refused(refusal.refusalReason, since: nil)
-        case .unknown(let refusal, let part):
-            decision = confirm(request, number, refusal.refusalReason, on: part, for: handler)
-        case .notification(let notification, let generation, let use):
-            caught[number]?.note(notification)
-            decision = post(use) { service.sink.post(Envelope(notification, generation: generation, completion: $0)) }
-        case .unreadable(let notification, let generation, let use):
-            caught[number]?.note(notification)
-            decision = post(use) { completion in
-                let envelope = Envelope(notification, generation: generation, completion: completion)
-                return service.sink.discard(envelope, as: .discardedUndeliverable)
-            }
-        }
-        switch decision {
-        case .pending: break
-        case .accepted: settled(number, .accepted, now: .now())
-        case .refused(let refusalReason, _): settled(number, .refused(refusalReason), now: .now())
-        }
-    }
-
-    /// Refuses a notification, in a cluster when it is certain that no other node has what is missing here.
-    private func confirm(
-        _ request: BinaryNotification,
-        _ number: UInt64,
-        _ refusalReason: RefusalReason,
-        on part: SharedPart,
-        for handler: any CompletionHandler
-    ) -> PostDecision {
-        guard let confirmations = service.confirmations else { return .refused(refusalReason, since: nil) }
-        guard unknown[number] == nil else {
-            unknown[number] = nil
-            confirmations.ended(isRefused: true)
-            return .refused(refusalReason, since: nil)
-        }
-        unknown[number] = request
-        let isUnderWay = confirmations.confirm(part) { isCaughtUp in
-            handler.settle(number, isCaughtUp ? .decideAgain : .refused(.serviceUnavailable))
-        }
-        return isUnderWay ? .pending : .refused(.serviceUnavailable, since: nil)
-    }
-
-    private func refuse(_ reference: Reference, _ status: BinaryStatus) {
-        inFlight.refuse(reference, status)
-        service.metrics.count(status)
     }
 
     // MARK: - Reading and end

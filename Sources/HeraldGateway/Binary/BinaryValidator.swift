@@ -8,15 +8,19 @@ struct BinaryAuthorization {
     let certificate: ProviderCertificateIdentity
     /// nil if the certificate has several topics and none in its subject, or a topic that needs a provider token.
     let app: App?
+    let environment: PushEnvironment
     let kind: PushType
     /// The app's number; nil until a device registers it.
     private(set) var number: AppNumber?
     /// The use that claims the topic; nil if a team owns it, or the certificate names no team.
     private(set) var use: TopicUse?
+    /// The certificate's credential.
+    private(set) var sender = SenderNumber.unknown
     private var generation: UInt64?
 
     init(_ certificate: ProviderCertificateIdentity, _ environment: PushEnvironment) {
         self.certificate = certificate
+        self.environment = environment
         let topic = certificate.defaultTopic ?? certificate.subjectTopic
         let kind = topic.map(TopicKind.kind(of:)) ?? .alert
         self.kind = kind
@@ -27,8 +31,10 @@ struct BinaryAuthorization {
     mutating func refresh(_ admission: Admission) {
         if number == nil { number = app.flatMap { admission.number(of: $0) } }
         let generation = admission.tokens.generation
-        guard generation != self.generation, let app else { return }
+        guard generation != self.generation else { return }
         self.generation = generation
+        sender = admission.sender(of: certificate)
+        guard let app else { return }
         let scope = TopicScope.topics(certificate.topics)
         let permission = admission.tokens.permission(for: app.topic, team: certificate.team, scope: scope)
         use = if case .firstUse(let use) = permission { use } else { nil }
@@ -79,7 +85,8 @@ struct BinaryValidator {
                 priority: request.priority ?? (isSilent ? .conserving : .immediate),
                 pushType: isSilent ? .background : authorization.kind,
                 collapseID: nil,
-                payload: request.payload
+                payload: request.payload,
+                sender: authorization.sender
             )
             return isReadable
                 ? .notification(notification, generation: contents.generation, authorization.use)

@@ -1,3 +1,4 @@
+import HeraldMailbox
 import HeraldModel
 
 /// The notifications of one binary connection that are in flight, in order of arrival.
@@ -15,6 +16,19 @@ struct InFlightNotifications {
         let isAnswered: Bool
     }
 
+    /// A posted notification, for the line about its refusal.
+    struct Posted: Equatable {
+        let id: NotificationID
+        let slot: Slot
+        let request: JournalRequest
+
+        init(_ notification: Notification) {
+            id = notification.id
+            slot = notification.slot
+            request = JournalRequest(notification)
+        }
+    }
+
     /// The first notification that failed.
     struct Failure: Equatable {
         let reference: Reference
@@ -30,6 +44,7 @@ struct InFlightNotifications {
     private struct Entry {
         let reference: Reference
         var outcome: Outcome
+        var posted: Posted?
     }
 
     private let limit: Int
@@ -81,13 +96,27 @@ struct InFlightNotifications {
         advance()
     }
 
+    /// Remembers that an open notification was posted.
+    mutating func note(_ number: UInt64, posted: Posted) {
+        guard let index = index(number) else { return }
+        entries[index].posted = posted
+    }
+
+    /// The notification that was posted with a number; nil if none was, or all before it and itself are settled.
+    func posted(_ number: UInt64) -> Posted? {
+        index(number).flatMap { entries[$0].posted }
+    }
+
+    private func index(_ number: UInt64) -> Int? {
+        guard number >= headNumber, number - headNumber < UInt64(count) else { return nil }
+        return head + Int(number - headNumber)
+    }
+
     /// Settles a notification; without a status it is accepted.
     /// - Returns: Whether a notification with that number was open.
     @discardableResult
     mutating func settle(_ number: UInt64, refusedWith status: BinaryStatus? = nil) -> Bool {
-        guard number >= headNumber, number - headNumber < UInt64(count) else { return false }
-        let index = head + Int(number - headNumber)
-        guard case .open = entries[index].outcome else { return false }
+        guard let index = index(number), case .open = entries[index].outcome else { return false }
         if let status {
             hasRefused = true
             entries[index].outcome = .refused(status)

@@ -35,7 +35,7 @@ extension RequestHandler {
     /// Keeps a request that was accepted.
     func endCatch(_ request: PendingRequest, _ reply: Reply) {
         guard request.caught != nil else { return }
-        request.caught?.message.sender = authorization.sender
+        request.caught?.message.sender = authorization.caughtSender
         let isWithheld = request.drill?.withholds != nil
         let words = String(decoding: reply.explanation, as: UTF8.self)
         endCatch(request, status: isWithheld ? nil : reply.status, reason: nil, words.isEmpty ? nil : words)
@@ -46,13 +46,13 @@ extension RequestHandler {
         guard request.caught != nil else { return }
         let refusalReason = refusal.refusalReason
         let isUnknown = [.missingProviderToken, .invalidProviderToken, .expiredProviderToken].contains(refusalReason)
-        if !isUnknown { request.caught?.message.sender = authorization.sender }
+        if !isUnknown { request.caught?.message.sender = authorization.caughtSender }
         endCatch(request, status: ReplyStatus(refusalReason), reason: refusalReason.reason, refusal.why)
     }
 
     /// Keeps a request that a drill loses.
     func endCatchWithoutAnswer(_ request: PendingRequest) {
-        request.caught?.message.sender = authorization.sender
+        request.caught?.message.sender = authorization.caughtSender
         endCatch(request, status: nil, reason: nil, "a drill loses it: the provider gets no answer")
     }
 
@@ -110,7 +110,7 @@ extension IdentifierText {
 
 extension ProviderAuthorization {
     /// The credential of the last request that was authenticated.
-    var sender: CaughtMessage.Sender? {
+    var caughtSender: CaughtMessage.Sender? {
         if let certificate { return .certificate(certificate.serial) }
         return keyID.map { .key($0) }
     }

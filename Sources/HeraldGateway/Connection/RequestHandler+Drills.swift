@@ -48,7 +48,7 @@ extension RequestHandler {
         case .refuse(let refusalReason, let retryAfter):
             guard discard(post, request, as: .refusedByDrill) else { return nil }
             let refusal = refusal(refusalReason, by: verdict.cause, at: post.notification.received)
-            refuse(request, refusal, retryAfter: retryAfter)
+            answer(request, refusing: refusal, retryAfter: retryAfter)
         case .silence(isAccepted: false):
             guard discard(post, request, as: .lostByDrill) else { return nil }
             endCatchWithoutAnswer(request)
@@ -72,7 +72,7 @@ extension RequestHandler {
         case .shutdown:
             guard discard(post, request, as: .refusedByDrill) else { return nil }
             stoppingDrill = stoppingDrill ?? verdict.cause
-            refuse(request, refusal(.shutdown, by: verdict.cause, at: post.notification.received))
+            answer(request, refusing: refusal(.shutdown, by: verdict.cause, at: post.notification.received))
             return .stop
         }
         return nil

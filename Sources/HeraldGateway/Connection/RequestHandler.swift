@@ -83,7 +83,7 @@ final class RequestHandler {
     /// Answers a request, now or by its completion.
     func answer(_ request: PendingRequest, _ now: WallTime, isStopping: Bool) -> ConnectionEffect? {
         highestStream = max(highestStream, request.streamID)
-        request.explains = request.fields.value(of: .heraldExplain, is: "1")
+        request.explains = validator.rules.alwaysExplains || request.fields.value(of: .heraldExplain, is: "1")
         request.isAboutChannels = RequestRoute.isAboutChannels(request.fields)
         guard !isStopping else {
             refuse(request, stopRefusal)
@@ -212,6 +212,7 @@ final class RequestHandler {
     private func accept(_ request: PendingRequest, now: NIODeadline? = nil) {
         let accepted = request.acceptance ?? .accepted
         service.metrics.count(accepted.status, after: (now ?? eventLoop.now) - request.begun)
+        service.admission.count(authorization.sender, isRefused: false, at: service.clock.now())
         guard let envelope = request.envelope else {
             endCatch(request, accepted)
             return send(accepted, to: request)
@@ -224,10 +225,27 @@ final class RequestHandler {
         send(request.explains ? reply : accepted, to: request)
     }
 
-    /// Refuses a request; `retryAfter` is in seconds, and nil for the default of the reason.
-    func refuse(_ request: PendingRequest, _ refusal: Refusal, retryAfter: Int? = nil) {
+    /// Refuses a request, on record.
+    func refuse(_ request: PendingRequest, _ refusal: Refusal) {
+        request.replyID = replyID(request)
+        let now = service.clock.now()
+        service.admission.count(authorization.sender, isRefused: true, at: now)
+        service.sink.refuse(at: now) {
+            let asked = environment.environment(of: request.fields)
+            return RefusedRequest(request, by: authorization, in: asked, service.admission)
+                .line(refusal, service.admission, at: now)
+        }
+        answer(request, refusing: refusal)
+    }
+
+    private func replyID(_ request: PendingRequest) -> IdentifierText {
+        request.replyID ?? givenID(request) ?? IdentifierText(ids.identifier(), upperCase: true)
+    }
+
+    /// Answers with a refusal; `retryAfter` is in seconds, and nil for the default of the reason.
+    func answer(_ request: PendingRequest, refusing refusal: Refusal, retryAfter: Int? = nil) {
         service.metrics.count(refusal.refusalReason)
-        request.replyID = request.replyID ?? givenID(request) ?? IdentifierText(ids.identifier(), upperCase: true)
+        request.replyID = replyID(request)
         request.replyUniqueID = nil
         // A drill withholds acceptances only.
         request.drill?.withholds = nil

@@ -105,6 +105,7 @@ struct ChannelRequestValidator {
                     claim: claim,
                     id: id,
                     uniqueID: uniqueID,
+                    sender: authorization.sender,
                     now: now
                 )
             } catch {
@@ -137,6 +138,7 @@ struct ChannelRequestValidator {
         claim: TopicUse?,
         id: NotificationID,
         uniqueID: NotificationID,
+        sender: SenderNumber,
         now: WallTime
     ) throws(Refusal) -> Result {
         let fields = request.fields
@@ -164,7 +166,8 @@ struct ChannelRequestValidator {
             received: now,
             storedUntil: expiration.storedUntil(now: now, longest: channels.longestStorage),
             priority: priority,
-            payload: payload
+            payload: payload,
+            sender: sender
         )
         return isObject ? .publish(post, claim) : .unreadable(post, claim)
     }

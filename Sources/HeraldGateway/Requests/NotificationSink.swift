@@ -9,6 +9,8 @@ package protocol NotificationSink: AnyObject, Sendable {
     func post(_ envelope: Envelope) -> PostDecision
     /// Journals a notification that is not delivered: no app could read it, or a drill discards it.
     func discard(_ envelope: Envelope, as state: JournalState) -> PostDecision
+    /// Adds a journal entry about a refused request, unless there are too many; the entry is made only if it is added.
+    func refuse(at now: WallTime, _ line: () -> JournalEvent)
     /// Adds a journal entry about a notification that was posted.
     func record(_ state: JournalState, about notification: Notification)
 }

@@ -44,7 +44,7 @@ enum RequestParser {
             ? Refusal(.duplicateHeaders, "an apns- field or authorization appears more than once") : nil
     }
 
-    private static func pathHasOneToken(_ fields: RequestFields) -> Bool {
+    static func pathHasOneToken(_ fields: RequestFields) -> Bool {
         fields.withValue(of: .path) { value in
             let (prefix, rest) = (path.utf8CodeUnitCount, value.count - path.utf8CodeUnitCount)
             guard rest >= 0, let start = value.baseAddress, memcmp(start, path.utf8Start, prefix) == 0 else {
@@ -129,7 +129,7 @@ enum RequestParser {
     }
 
     /// The declared push type: nil if there is none, `.some(nil)` if it is unknown.
-    private static func pushType(_ fields: RequestFields) -> PushType?? {
+    static func pushType(_ fields: RequestFields) -> PushType?? {
         guard fields.has(.apnsPushType) else { return nil }
         for (name, type) in pushTypes where fields.value(of: .apnsPushType, is: name) { return type }
         return .some(nil)

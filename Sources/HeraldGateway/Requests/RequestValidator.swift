@@ -82,7 +82,8 @@ struct RequestValidator {
                 priority: parsed.priority,
                 pushType: isSilent ? .background : kind,
                 collapseID: parsed.collapseID,
-                payload: payload
+                payload: payload,
+                sender: authorization.sender
             )
             return isReadable
                 ? .notification(notification, generation: contents.generation, grant.use)

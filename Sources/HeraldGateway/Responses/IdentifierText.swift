@@ -34,6 +34,9 @@ struct IdentifierText: Equatable {
         }
     }
 
+    /// The identifier; nil if the text is not a UUID.
+    var id: NotificationID? { withBytes { NotificationID(utf8: $0) } }
+
     private static func digit(_ value: UInt8, _ upperCase: Bool) -> UInt8 {
         value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: upperCase ? "A" : "a") - 10 + value
     }

@@ -28,6 +28,13 @@ package struct Refusal: Error, Hashable, Sendable {
         self.since = since
     }
 
+    /// The refusal of a frame of the binary interface that cannot be read.
+    init(fault status: BinaryStatus) {
+        let reason = status.refusalReason
+        let why = "the frame is malformed (status \(status.rawValue) of the binary interface)"
+        self.init(reason ?? .badRequestParams, reason == nil ? why : nil)
+    }
+
     /// The channel service's refusal of a request.
     init(channels refusalReason: RefusalReason) {
         let isFlood = refusalReason == .tooManyRequests

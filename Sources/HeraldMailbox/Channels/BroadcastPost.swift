@@ -11,6 +11,8 @@ package struct BroadcastPost: Sendable {
     package let storedUntil: WallTime?
     package let priority: Priority
     package let payload: [UInt8]
+    /// The credential of the provider.
+    package let sender: SenderNumber
 
     package init(
         channel: ChannelID,
@@ -20,7 +22,8 @@ package struct BroadcastPost: Sendable {
         received: WallTime,
         storedUntil: WallTime?,
         priority: Priority,
-        payload: [UInt8]
+        payload: [UInt8],
+        sender: SenderNumber = .unknown
     ) {
         self.channel = channel
         self.app = app
@@ -30,5 +33,11 @@ package struct BroadcastPost: Sendable {
         self.storedUntil = storedUntil
         self.priority = priority
         self.payload = payload
+        self.sender = sender
+    }
+
+    /// The facts for the journal; all broadcasts are of one push type.
+    var request: JournalRequest {
+        JournalRequest(sender: sender, pushType: .liveactivity, priority: priority, payloadBytes: payload.count)
     }
 }

@@ -162,7 +162,7 @@ package final class ChannelService: Sendable {
         )
         let bytes = broadcast.payload.count
         memory.add(payloadBytes: bytes)
-        store.record(JournalEvent(.received, broadcast, at: broadcast.received), settling: nil)
+        store.record(JournalEvent(.received, broadcast, at: broadcast.received, request: post.request), settling: nil)
         store.publish(broadcast, at: clock.now()) { [self] result in
             memory.remove(payloadBytes: bytes)
             switch result {
@@ -190,7 +190,7 @@ package final class ChannelService: Sendable {
             priority: post.priority,
             payload: []
         )
-        store.record(JournalEvent(.received, broadcast, at: post.received), settling: nil)
+        store.record(JournalEvent(.received, broadcast, at: post.received, request: post.request), settling: nil)
         store.record(JournalEvent(journalState, broadcast, at: clock.now()), settling: completion)
         return .pending
     }
@@ -219,17 +219,22 @@ package final class ChannelService: Sendable {
         package let hasStoredMessage: Bool
     }
 
-    /// The channels of an app, or of all, in no order; at most `limit`.
-    package func summaries(of app: App?, limit: Int) -> [Summary] {
-        let entries = look { directory in app.map { directory.channels(of: $0) } ?? directory.all }
-        return entries.prefix(limit).map { entry in
-            Summary(
-                channel: entry.channel,
-                app: entry.app,
-                feed: entry.feed,
-                hasStoredMessage: entry.newest != nil
-            )
+    /// Channels of an app in both environments, or of all apps, after an identifier in base64, by that text.
+    package func summaries(
+        of bundle: Topic?,
+        after id: String?,
+        limit: Int
+    ) -> (summaries: [Summary], isLast: Bool) {
+        let entries = look { directory in
+            guard let bundle else { return directory.all }
+            return PushEnvironment.allCases.flatMap { directory.channels(of: App(topic: bundle, environment: $0)) }
         }
+        let rest = entries.map { (id: $0.channel.id.base64, entry: $0) }.filter { $0.id > id ?? "" }
+            .sorted { $0.id < $1.id }
+        let summaries = rest.prefix(limit).map { _, one in
+            Summary(channel: one.channel, app: one.app, feed: one.feed, hasStoredMessage: one.newest != nil)
+        }
+        return (summaries, rest.count <= limit)
     }
 
     // MARK: - Parts

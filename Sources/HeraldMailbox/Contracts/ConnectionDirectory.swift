@@ -37,8 +37,11 @@ package protocol ConnectionDirectory: Sendable {
 /// The connections of a node, for its directory.
 package protocol ConnectionHolder: AnyObject, Sendable {
     /// Another node has stored a notification for a device that this node holds: delivers it, as its own.
+    /// - Parameters:
+    ///   - stored: The notification.
+    ///   - isNews: Whether no read that has begun had to contain it; asked while no read of the device can begin.
     /// - Returns: Whether the registration is known here; if not, nothing was done.
-    func storedElsewhere(_ stored: StoredNotification) -> Bool
+    func storedElsewhere(_ stored: StoredNotification, isNews: () -> Bool) -> Bool
 
     /// Delivers a notification that is never stored, on behalf of another node.
     func deliverOnce(_ envelope: Envelope) -> PassedDelivery

@@ -29,6 +29,8 @@ package enum DismissalReason: Hashable, Sendable {
     case takenOver
     /// The device's certificate was revoked.
     case revoked
+    /// An operator ended the connection.
+    case disconnected
     /// The service is stopping.
     case shuttingDown
 }

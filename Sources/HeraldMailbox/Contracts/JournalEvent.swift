@@ -114,12 +114,12 @@ package struct JournalEvent: Hashable, Sendable {
 
     /// A line about a request that the service refused.
     ///
-    /// The slot is that of its device token, nil if the token did not open. The app is that of its topic where there is no
-    /// slot, nil if the service has no such app.
+    /// The device is that of its device token, nil if the token did not open. The app is that of its topic, or of its device
+    /// token if it names none; nil if the service has no such app.
     package init(
         refused refusal: JournalRefusal,
         id: NotificationID,
-        slot: Slot?,
+        device: DeviceNumber?,
         app: AppNumber?,
         at time: WallTime,
         request: JournalRequest
@@ -128,8 +128,8 @@ package struct JournalEvent: Hashable, Sendable {
             time: time,
             id: id,
             uniqueID: id,
-            recipient: slot.map { .device($0.device) } ?? .nobody,
-            app: slot?.app ?? app ?? JournalRefusal.noApp,
+            recipient: device.map { .device($0) } ?? .nobody,
+            app: app ?? JournalRefusal.noApp,
             state: .refusedByService,
             detail: .refusal(refusal),
             request: request

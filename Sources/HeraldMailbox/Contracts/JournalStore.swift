@@ -8,6 +8,10 @@ package protocol JournalStore: Sendable {
     /// Writes one line, and settles the completion when the line is durable.
     func record(_ event: JournalEvent, settling completion: Completion?)
 
+    /// Writes the line of a refused request soon.
+    /// - Returns: false if the store has no room for lines that it can do without.
+    func recordRefusal(_ event: JournalEvent) -> Bool
+
     /// Finds lines.
     /// - Parameters:
     ///   - query: The notification, device or app.
@@ -19,6 +23,13 @@ package protocol JournalStore: Sendable {
     /// Drops lines older than `moment`, and the oldest beyond `maximumBytes`; in bounded steps.
     /// - Throws: If the journal cannot be written.
     func trim(before moment: WallTime, maximumBytes: Int) async throws
+}
+
+extension JournalStore {
+    package func recordRefusal(_ event: JournalEvent) -> Bool {
+        record([event])
+        return true
+    }
 }
 
 /// The subject of a search in the journal.

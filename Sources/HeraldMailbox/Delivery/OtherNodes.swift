@@ -3,8 +3,11 @@ import HeraldModel
 /// The decisions about what other nodes of the cluster do.
 extension DeliveryShard {
     /// Another node has stored a notification; it is delivered as one that this node has stored.
+    ///
+    /// One that is no news is left to the reads. It may be older than what they have found and delivered.
     /// - Returns: Whether the registration is known; if not, nothing was done.
-    mutating func storedElsewhere(_ stored: StoredNotification, now: WallTime) -> Bool {
+    mutating func storedElsewhere(_ stored: StoredNotification, isNews: Bool = true, now: WallTime) -> Bool {
+        guard isNews else { return true }
         let slot = stored.notification.slot
         guard slots.registration(slot)?.isLive(in: stored.generation) ?? false else { return false }
         guard let connection = connections[slot.device] else { return true }

@@ -16,6 +16,8 @@ package final class JournalFeed: Sendable {
         package let events: [JournalEvent]
         /// The number of earlier lines that the subscriber was too slow for.
         package let skipped: UInt64
+        /// The place after these lines, for ``JournalFeed/subscribe(after:)``.
+        package let place: UInt64
     }
 
     private struct Reader {
@@ -26,10 +28,14 @@ package final class JournalFeed: Sendable {
 
     private struct State {
         var ring: [JournalEvent] = []
+        /// The number of the first line that came to the empty ring.
+        var start: UInt64 = 0
         /// The number of lines that were ever published.
         var end: UInt64 = 0
         var readers: [UInt64: Reader] = [:]
         var lastReader: UInt64 = 0
+
+        func index(_ line: UInt64) -> Int { Int((line - start) % UInt64(JournalFeed.capacity)) }
     }
 
     private let state = Mutex(State())
@@ -40,13 +46,13 @@ package final class JournalFeed: Sendable {
     /// Whether anybody watches; one relaxed load.
     package var isFollowed: Bool { hasReaders.load(ordering: .relaxed) }
 
-    /// Makes a subscription to the lines from now on.
+    /// Makes a subscription to the lines from now on, or from a place.
     /// - Returns: nil if there are ``subscriberLimit`` already.
-    package func subscribe() -> JournalSubscription? {
+    package func subscribe(after place: UInt64? = nil) -> JournalSubscription? {
         let number = state.withLock { state -> UInt64? in
             guard state.readers.count < JournalFeed.subscriberLimit else { return nil }
             state.lastReader += 1
-            state.readers[state.lastReader] = Reader(position: state.end)
+            state.readers[state.lastReader] = Reader(position: min(place ?? state.end, state.end))
             hasReaders.store(true, ordering: .relaxed)
             return state.lastReader
         }
@@ -59,9 +65,10 @@ package final class JournalFeed: Sendable {
         let waiting = state.withLock { state in
             for event in events {
                 if state.ring.count < JournalFeed.capacity {
+                    if state.ring.isEmpty { state.start = state.end }
                     state.ring.append(event)
                 } else {
-                    state.ring[Int(state.end % UInt64(JournalFeed.capacity))] = event
+                    state.ring[state.index(state.end)] = event
                 }
                 state.end += 1
             }
@@ -90,13 +97,13 @@ package final class JournalFeed: Sendable {
         }
     }
 
-    private func take(_ number: UInt64) -> Batch? {
+    fileprivate func take(_ number: UInt64) -> Batch? {
         state.withLock { state in
             guard let position = state.readers[number]?.position, position < state.end else { return nil }
             let first = max(position, state.end - UInt64(state.ring.count))
             state.readers[number]?.position = state.end
-            let events = (first..<state.end).map { state.ring[Int($0 % UInt64(JournalFeed.capacity))] }
-            return Batch(events: events, skipped: first - position)
+            let events = (first..<state.end).map { state.ring[state.index($0)] }
+            return Batch(events: events, skipped: first - position, place: state.end)
         }
     }
 
@@ -105,9 +112,9 @@ package final class JournalFeed: Sendable {
             state.readers[number] = nil
             guard state.readers.isEmpty else { return }
             hasReaders.store(false, ordering: .relaxed)
-            // A later subscriber begins with an empty ring.
+            // Lines from now on are not published: a subscriber that comes back skips one at least.
             state.ring = []
-            state.end = 0
+            state.end += 1
         }
     }
 }
@@ -124,6 +131,11 @@ package final class JournalSubscription: Sendable {
 
     deinit {
         feed.end(number)
+    }
+
+    /// The new lines; nil if there are none.
+    package func poll() -> JournalFeed.Batch? {
+        feed.take(number)
     }
 
     /// Waits for new lines; one task at a time.

@@ -45,6 +45,8 @@ struct AppNames {
 
     var count: Int { numbers.count }
 
+    var all: [AppNumber] { Array(names.keys) }
+
     /// The origins with the most names, most first.
     func largest(_ count: Int) -> [(origin: AppOrigin, names: Int)] { budgets.largest(count) }
 

@@ -30,6 +30,8 @@ public struct BroadcastRequest: Sendable {
     public var expiration: Expiration = .once
     /// Identifier (`apns-request-id`); nil lets the client choose one.
     public var id: NotificationID?
+    /// Tag (`herald-tag`), as that of a notification.
+    public var tag: String?
 
     /// Makes a broadcast.
     public init(app: Topic, channel: String, payload: [UInt8]) {

@@ -28,6 +28,7 @@ extension ProviderClient {
             $0.add("apns-push-type", PushType.liveactivity.rawValue)
             $0.add("apns-priority", String(broadcast.priority.rawValue))
             if let expiration = broadcast.expiration.field { $0.add("apns-expiration", expiration) }
+            if let tag = broadcast.tag { $0.add("herald-tag", tag, isIndexed: false) }
         }
         .answer
     }

@@ -8,6 +8,8 @@ struct Connector: Sendable {
     let eventLoop: any EventLoop
     let context: NIOSSLContext
     let host: String
+    /// The address to connect to; nil for that of the host.
+    var address: String?
     let port: Int
     let timeout: Duration
 
@@ -31,7 +33,7 @@ struct Connector: Sendable {
                     try channel.pipeline.syncOperations.addHandlers([tls, makeLink()])
                 }
             }
-            .connect(host: LocalName.resolvable(host), port: port)
+            .connect(host: LocalName.resolvable(address ?? host), port: port)
             .whenComplete { result in
                 done(
                     result.flatMap { channel in

@@ -12,6 +12,7 @@ enum ProviderTLS {
         var tls = TLSConfiguration.makeClientConfiguration()
         tls.minimumTLSVersion = .tlsv12
         tls.applicationProtocols = protocols
+        if !configuration.verifiesName { tls.certificateVerification = .noHostnameVerification }
         if let pem = configuration.authorities {
             guard let authorities = try? NIOSSLCertificate.fromPEMBytes(pem), !authorities.isEmpty else {
                 throw ProviderError(.badAuthority, "the file of the authority contains no certificate in PEM")

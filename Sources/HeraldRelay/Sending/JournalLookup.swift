@@ -34,6 +34,8 @@ package enum JournalResult: Hashable, Sendable {
             switch (line.state, line.reason) {
             case ("received", _): received += 1
             case ("refused", "drill"), ("lost", "drill"): refused += 1
+            // An attempt that the service refused was not received.
+            case ("refused", _): break
             default:
                 self = .accepted
                 return

@@ -1,6 +1,6 @@
 // The log: one entry for each notification and for each event of the device, oldest first.
 
-import { save } from "./copy.js";
+import { save } from "./clipboard.js";
 import { h } from "./dom.js";
 import { entry } from "./log-entry.js";
 

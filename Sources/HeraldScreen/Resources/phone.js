@@ -17,7 +17,7 @@ export function phone(page) {
   const tag = locale(device);
   return h("section", { key: "phone", class: "phone", inert: !page.link.up, "aria-label": "The device's screen" },
     h("h2", { class: "unseen" }, "The device's screen"),
-    h("div", { class: "screen", id: "screen", tabindex: "-1", dir: direction(tag), lang: device.words.language, "data-locked": String(device.locked) },
+    h("div", { class: "screen", id: "screen", "data-home": "", tabindex: "-1", dir: direction(tag), lang: device.words.language, "data-locked": String(device.locked) },
       h("div", { key: "under", class: "under", inert: Boolean(asked), "data-in-app": String(!device.locked && device.foreground !== null), "data-tone": page.launching && page.launchTone },
         statusBar(page, tag),
         ringing(page),

@@ -80,8 +80,10 @@ struct JournalRow {
     private(set) var count = 0
     var isFull: Bool { count >= JournalRow.eventLimit }
     /// The earliest and latest time of the events, milliseconds since 1970.
-    private(set) var firstTime = Int64.max
-    private(set) var lastTime = Int64.min
+    var firstTime: Int64 { keys.summary.firstTime }
+    var lastTime: Int64 { keys.summary.lastTime }
+    /// Content for the digest of its chunk.
+    private(set) var keys = JournalKeys()
     private var content: [UInt8] = []
     private var context = Context()
 
@@ -99,6 +101,12 @@ struct JournalRow {
             case .subscriberCount, .refusal: fields.insert(.detail)
             }
             if event.state.isOfRequest { fields.formUnion(changes(to: event.request)) }
+            keys.add(
+                event,
+                isNewSlot: fields.contains(.slot),
+                isNewID: fields.contains(.id),
+                isNewUniqueID: fields.contains(.uniqueID)
+            )
             writer.add(byte: event.state.rawValue)
             writer.add(byte: fields.rawValue)
             writer.add(difference: event.time.milliseconds &- (last?.time.milliseconds ?? 0))
@@ -120,8 +128,6 @@ struct JournalRow {
             content.append(contentsOf: writer.written)
         }
         count += 1
-        firstTime = min(firstTime, event.time.milliseconds)
-        lastTime = max(lastTime, event.time.milliseconds)
         context.pass(event)
     }
 

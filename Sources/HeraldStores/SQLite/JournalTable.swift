@@ -8,6 +8,13 @@ struct JournalTable {
     private static let bytesPerRow = 32
 
     private let insertion: HotStatement
+    private let digestInsertion: HotStatement
+    /// The digest of the chunk that ``position`` is in.
+    ///
+    /// A failed commit may leave bits in it, which only make searches read more.
+    private var digest: JournalDigest
+    /// The digest that follows once the commit is durable, which filled the chunk.
+    private var nextDigest: JournalDigest?
     /// The next row's position: all bytes ever written, with the overhead of each row.
     private(set) var position: Int64
 
@@ -16,18 +23,21 @@ struct JournalTable {
             database,
             sql: "INSERT INTO journal (position, first_time, last_time, events) VALUES (?, ?, ?, ?)"
         )
+        digestInsertion = try HotStatement(database, sql: "INSERT INTO journal_digest (number, bits) VALUES (?, ?)")
         position = try JournalTable.end(database)
         // A damaged number would leave no room for later ones.
         guard position < .max / 2 else {
             throw DatabaseError(resultCode: .SQLITE_CORRUPT, message: "a row of the journal is invalid")
         }
+        digest = try JournalTable.openDigest(database, at: position)
     }
 
     /// Appends rows.
     /// - Returns: The position after them, for ``moved(to:)`` once they are durable.
     /// - Throws: `DatabaseError`.
-    func append(_ rows: [JournalRow]) throws -> Int64 {
+    mutating func append(_ rows: [JournalRow]) throws -> Int64 {
         var position = position
+        nextDigest = nil
         for row in rows {
             let bytes = row.bytes
             insertion.bind(position, at: 1)
@@ -38,12 +48,51 @@ struct JournalTable {
                 try insertion.run()
             }
             position += Int64(bytes.count + JournalTable.bytesPerRow)
+            if nextDigest == nil { digest.add(row.keys) } else { nextDigest?.add(row.keys) }
+            try sealDigest(before: position)
         }
         return position
     }
 
     mutating func moved(to position: Int64) {
         self.position = position
+        if let nextDigest { digest = nextDigest }
+        nextDigest = nil
+    }
+
+    /// Stores the digest of a chunk that the journal has left.
+    private mutating func sealDigest(before position: Int64) throws {
+        let full = nextDigest ?? digest
+        let chunk = JournalDigest.chunk(of: position)
+        guard chunk > full.chunk else { return }
+        for row in full.rows {
+            digestInsertion.bind(row.number, at: 1)
+            try row.bits.withUnsafeBytes {
+                digestInsertion.bind(borrowed: $0, at: 2)
+                try digestInsertion.run()
+            }
+        }
+        nextDigest = JournalDigest(chunk: chunk)
+    }
+
+    /// The digest of the chunk that is not full, read from its rows.
+    private static func openDigest(_ database: Database, at position: Int64) throws -> JournalDigest {
+        var digest = JournalDigest(chunk: JournalDigest.chunk(of: position))
+        let rows = try HotStatement(database, sql: "SELECT events FROM journal WHERE position >= ?")
+        rows.bind(JournalDigest.start(of: digest.chunk), at: 1)
+        try rows.forEachRow { row in
+            var keys = JournalKeys()
+            _ = JournalRow.read(row.bytes(0)) { keys.add($0) }
+            digest.add(keys)
+            return true
+        }
+        // A digest of a chunk that is not full is not from this journal.
+        let first = JournalDigest.rowNumber(digest.chunk, slice: 0)
+        let newest = try Int64.fetchOne(database, sql: "SELECT max(number) FROM journal_digest") ?? .min
+        if newest >= first {
+            try database.execute(sql: "DELETE FROM journal_digest WHERE number >= ?", arguments: [first])
+        }
+        return digest
     }
 
     private static func end(_ database: Database) throws -> Int64 {
@@ -84,6 +133,10 @@ struct JournalTable {
         }
         guard let last else { return 0 }
         try database.execute(sql: "DELETE FROM journal WHERE position <= ?", arguments: [last])
-        return database.changesCount
+        let count = database.changesCount
+        // All rows of earlier chunks are gone.
+        let kept = JournalDigest.rowNumber(JournalDigest.chunk(of: last), slice: 0)
+        try database.execute(sql: "DELETE FROM journal_digest WHERE number < ?", arguments: [kept])
+        return count
     }
 }

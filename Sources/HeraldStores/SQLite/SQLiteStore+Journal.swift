@@ -13,17 +13,57 @@ extension SQLiteStore: JournalStore {
         completion?.settle(.refused(.serviceUnavailable))
     }
 
+    package func recordRefusal(_ event: JournalEvent) -> Bool {
+        gate.isOpen && queue.append(.record(event, nil))
+    }
+
     package func lines(matching query: JournalQuery, limit: Int) async throws -> [JournalEvent] {
-        // Commits earlier events first. If that fails, the events on disk are still readable.
+        try await commitEarlierEvents()
+        let search = try await run(JournalSearch(JournalFilter(query), limit: limit))
+        return search.found.reversed().map(\.event)
+    }
+
+    /// Finds lines, newest first, including all recorded before the call.
+    /// - Parameters:
+    ///   - filter: The wanted lines.
+    ///   - cursor: Where an earlier page ended; nil for the newest lines.
+    ///   - limit: The most lines.
+    ///   - budget: Time after which the page ends, perhaps without a line; one step may take longer.
+    /// - Returns: The page, and where the next one begins.
+    /// - Throws: ``StoreError``.
+    package func search(
+        _ filter: JournalFilter,
+        from cursor: JournalCursor? = nil,
+        limit: Int,
+        within budget: Duration
+    ) async throws -> JournalPage {
+        let deadline = ContinuousClock.now + budget
+        if cursor == nil { try await commitEarlierEvents() }
+        let search = try await run(JournalSearch(filter, from: cursor ?? .end, limit: limit), until: deadline)
+        return JournalPage(lines: search.found, next: search.next, searchedBackTo: search.searchedBackTo)
+    }
+
+    /// Commits what was recorded before.
+    ///
+    /// If that fails, the events on disk are still readable.
+    private func commitEarlierEvents() async throws {
         do { try await change { _, _ in } } catch let error as StoreError where error != .closed {}
-        var search = JournalSearch(query: query, limit: limit)
+    }
+
+    private func run(
+        _ search: JournalSearch,
+        until deadline: ContinuousClock.Instant? = nil
+    ) async throws -> JournalSearch {
+        var search = search
         while !search.isFinished {
+            try Task.checkCancellation()
             let current = search
             search = try await readers.read { database in
                 var search = current
                 try search.step(database)
                 return search
             }
+            if let deadline, ContinuousClock.now >= deadline { break }
         }
         if search.damagedRows > 0 {
             logger.error(
@@ -31,7 +71,7 @@ extension SQLiteStore: JournalStore {
                 metadata: ["rows": "\(search.damagedRows)"]
             )
         }
-        return search.found.reversed()
+        return search
     }
 
     package func trim(before moment: WallTime, maximumBytes: Int) async throws {

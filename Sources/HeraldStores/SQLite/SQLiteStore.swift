@@ -21,6 +21,10 @@ package final class SQLiteStore: Sendable {
     let channelReports = LocalChannelReports()
     /// The journal's new lines.
     package let feed = JournalFeed()
+    /// The requests in each commit of the journal.
+    package let tallies = JournalTallies()
+    /// The names of the journal's senders.
+    package let senders = SenderNames()
     let logger: Logger
     let damage: DamagedRows
     private let presence: FilePresence
@@ -65,6 +69,11 @@ package final class SQLiteStore: Sendable {
         let connection = try opener.writer()
         onStep(.reading)
         index = SharedIndex(try IndexBuilder(file: file, logger: logger).run(connection))
+        do {
+            try connection.read { [senders, damage] in try SenderTable.load($0, into: senders, damage: damage) }
+        } catch {
+            throw StoreError(opening: error, path: path)
+        }
         let connections = try (0..<max(1, configuration.readerCount)).map { _ in try opener.reader() }
         readers = ReaderPool(connections, path: path)
         presence = FilePresence(of: [path, path + "-wal", path + "-shm"])
@@ -135,6 +144,8 @@ package final class SQLiteStore: Sendable {
             gate: gate,
             reporter: reporter,
             feed: feed,
+            tallies: tallies,
+            senders: senders,
             statistics: counters,
             clock: clock,
             logger: logger,

@@ -67,13 +67,23 @@ struct Schema: Sendable {
 
     /// One row for each commit's events (``JournalRow``).
     ///
-    /// `position` counts the bytes of all earlier rows, so that the first and the last row give the journal's size.
+    /// `position` counts the bytes of all earlier rows, so that the first and the last row give the journal's size. Each
+    /// chunk of positions that is full has a digest (``JournalDigest``). `journal_sender` has the names of the senders in the
+    /// events (``SenderTable``).
     private static let journal = """
         CREATE TABLE journal (
             position INTEGER PRIMARY KEY,
             first_time INTEGER NOT NULL,
             last_time INTEGER NOT NULL,
             events BLOB NOT NULL
+        ) STRICT;
+        CREATE TABLE journal_sender (
+            number INTEGER PRIMARY KEY,
+            name TEXT NOT NULL
+        ) STRICT;
+        CREATE TABLE journal_digest (
+            number INTEGER PRIMARY KEY,
+            bits BLOB NOT NULL
         ) STRICT;
 
         """

@@ -29,6 +29,10 @@ struct WriteBatch {
     /// Live notifications of compacted segments, in the order of their copying.
     private var moved: [(slot: Slot, sequence: UInt64)] = []
     private(set) var journal: [JournalRow] = []
+    /// The counts of the events in ``journal``.
+    private(set) var tally = JournalTally()
+    /// The highest number of a sender in the journal's events.
+    private(set) var newestSender = SenderNumber.unknown
     /// The time of this batch, and of its `stored` and `replaced` events.
     private(set) var now = WallTime(milliseconds: 0)
     /// The next put's sequence.
@@ -53,6 +57,8 @@ struct WriteBatch {
         deleted.removeAll(keepingCapacity: true)
         moved.removeAll(keepingCapacity: true)
         journal.removeAll()
+        tally.clear()
+        newestSender = .unknown
     }
 
     // MARK: - Changes
@@ -97,6 +103,8 @@ struct WriteBatch {
     mutating func record(_ event: JournalEvent) {
         if journal.isEmpty || journal[journal.count - 1].isFull { journal.append(JournalRow()) }
         journal[journal.count - 1].append(event)
+        tally.count(event)
+        if let sender = event.request?.sender, sender.value > newestSender.value { newestSender = sender }
     }
 
     /// The journal's events, decoded again, which only those need who watch.

@@ -24,6 +24,8 @@ final class Writer {
         let gate: StoreGate
         let reporter: WeakReporter
         let feed: JournalFeed
+        let tallies: JournalTallies
+        let senders: SenderNames
         let statistics: StatisticsCounters
         let clock: any WallClock
         let logger: Logger
@@ -56,6 +58,7 @@ final class Writer {
     private let transaction: TransactionStatements
     private var segments: SegmentTable
     private var journal: JournalTable
+    private var senders: SenderTable
     private var batch: WriteBatch
     private let metrics = StoreMetrics()
 
@@ -69,6 +72,7 @@ final class Writer {
         transaction = try TransactionStatements(database)
         segments = try SegmentTable(database)
         journal = try JournalTable(database)
+        senders = try SenderTable(store.senders, database)
         batch = WriteBatch(index: store.index, nextSequence: settings.firstSequence)
     }
 
@@ -118,19 +122,22 @@ final class Writer {
         var commit = Commit()
         let begin = now
         do {
-            let journalEnd = try transact {
+            let (journalEnd, senderCount) = try transact {
                 try fillBatch(&commit)
                 try batch.write(to: &segments)
                 try settings.cover(batch.nextSequence, database)
-                return try journal.append(batch.journal)
+                return (
+                    try journal.append(batch.journal), try senders.append(upTo: batch.newestSender, database)
+                )
             }
             journal.moved(to: journalEnd)
+            senders.wrote(senderCount)
         } catch {
             failed(commit, error)
             return
         }
         let end = now
-        metrics.committed(nanoseconds: (end - begin).wholeNanoseconds)
+        metrics.committed(nanoseconds: (end - begin).wholeNanoseconds, batch.tally)
         settings.committed()
         batch.updateIndex(segments.positions)
         schedule.committed(urgent: commit.urgent, pagesInLog: log.pages, now: end)
@@ -142,6 +149,7 @@ final class Writer {
     private func report(_ commit: Commit) {
         let puts = batch.puts
         if !puts.isEmpty { store.reporter.current?.stored(puts) }
+        store.tallies.report(batch.tally, at: batch.now)
         if store.feed.isFollowed { store.feed.publish(batch.events) }
         for completion in commit.completions { completion.settle(.accepted) }
         for afterwards in commit.afterwards { afterwards() }

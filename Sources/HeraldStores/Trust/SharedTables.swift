@@ -157,13 +157,18 @@ enum SharedTables {
 
     private static func write(_ device: SharedDevice, _ database: Database) throws {
         let sql = """
-            INSERT INTO device (id, name, created, revoked) VALUES (?1, ?2, ?3, ?4)
-            ON CONFLICT (id) DO UPDATE SET name = ?2, created = ?3, revoked = ?4 RETURNING number
+            INSERT INTO device (id, name, created, revoked, invitation, labels, labels_revision)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+            ON CONFLICT (id) DO UPDATE
+            SET name = ?2, created = ?3, revoked = ?4, invitation = ?5, labels = ?6, labels_revision = ?7
+            RETURNING number
             """
         let statement = try database.cachedStatement(sql: sql)
-        let number = try CheckedRow.valid(
-            try Int64.fetchOne(statement, arguments: [device.id, device.name, device.created, device.revoked])
-        )
+        let arguments: StatementArguments = [
+            device.id, device.name, device.created, device.revoked, device.invitation, device.labels,
+            device.labelsRevision,
+        ]
+        let number = try CheckedRow.valid(try Int64.fetchOne(statement, arguments: arguments))
         try database.cachedStatement(sql: "DELETE FROM device_certificate WHERE device = ?")
             .execute(arguments: [number])
         for (position, certificate) in device.certificates.enumerated() {
@@ -174,13 +179,14 @@ enum SharedTables {
 
     private static func write(_ invitation: SharedInvitation, _ database: Database) throws {
         let sql = """
-            INSERT INTO invitation (id, name, lookup, digest, created, expires, device, used, withdrawn)
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
-            ON CONFLICT (id) DO UPDATE SET device = ?7, used = ?8, withdrawn = ?9
+            INSERT INTO invitation (id, name, lookup, digest, created, expires, uses, taken, recent, withdrawn)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
+            ON CONFLICT (id) DO UPDATE SET taken = ?8, recent = ?9, withdrawn = ?10
             """
         try database.cachedStatement(sql: sql).execute(arguments: [
             invitation.id, invitation.name, Invitation.lookupKey(Array(invitation.digest)), invitation.digest,
-            invitation.created, invitation.expires, invitation.used?.device, invitation.used?.at, invitation.withdrawn,
+            invitation.created, invitation.expires, invitation.uses, invitation.taken,
+            TrustTables.recent(invitation.recent.lazy.map { ($0.device, $0.at) }), invitation.withdrawn,
         ])
     }
 

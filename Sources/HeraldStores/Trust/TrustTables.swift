@@ -34,7 +34,15 @@ enum TrustTables {
                 id TEXT NOT NULL UNIQUE,
                 name TEXT,
                 created INTEGER NOT NULL,
-                revoked INTEGER
+                revoked INTEGER,
+                invitation TEXT,
+                labels TEXT NOT NULL DEFAULT '',
+                labels_revision INTEGER NOT NULL DEFAULT 0
+            ) STRICT;
+            CREATE TABLE device_sighting (
+                device INTEGER PRIMARY KEY,
+                time INTEGER NOT NULL,
+                address TEXT NOT NULL
             ) STRICT;
             CREATE INDEX device_revoked ON device (revoked) WHERE revoked IS NOT NULL;
             CREATE TABLE device_certificate (
@@ -52,12 +60,13 @@ enum TrustTables {
                 digest BLOB NOT NULL,
                 created INTEGER NOT NULL,
                 expires INTEGER NOT NULL,
-                device TEXT,
-                used INTEGER,
+                uses INTEGER NOT NULL,
+                taken INTEGER NOT NULL DEFAULT 0,
+                recent TEXT NOT NULL DEFAULT '',
                 withdrawn INTEGER
             ) STRICT;
             CREATE INDEX invitation_lookup ON invitation (lookup);
-            CREATE INDEX invitation_unused ON invitation (expires) WHERE used IS NULL AND withdrawn IS NULL;
+            CREATE INDEX invitation_unused ON invitation (expires) WHERE taken < uses AND withdrawn IS NULL;
             CREATE TABLE setting (
                 name TEXT PRIMARY KEY,
                 value INTEGER NOT NULL
@@ -99,6 +108,9 @@ enum TrustTables {
     /// The topics of each certificate that is not revoked, with blanks between.
     static let certificateTopics = "SELECT topics FROM certificate WHERE revoked IS NULL"
 
+    /// Serial number and identifier of each certificate, revoked or not.
+    static let certificateNames = "SELECT serial, id FROM certificate"
+
     // MARK: - Topic claims
 
     static let claims = "SELECT topic, team, origin, since FROM topic_claim"
@@ -131,7 +143,7 @@ enum TrustTables {
 
     // MARK: - Devices
 
-    /// One row for each certificate, oldest device first.
+    /// Devices in the order of their identifiers.
     static func devices(
         _ database: Database,
         where condition: String = "TRUE",
@@ -140,9 +152,10 @@ enum TrustTables {
         throws -> [EnrolledDevice]
     {
         let sql = """
-            SELECT id, name, created, revoked, serial, expires FROM device
-            JOIN device_certificate ON device_certificate.device = device.number
-            WHERE \(condition) ORDER BY device.number, position
+            SELECT id, name, created, revoked, serial, expires, invitation, labels, labels_revision, time, address
+            FROM device JOIN device_certificate ON device_certificate.device = device.number
+            LEFT JOIN device_sighting ON device_sighting.device = device.number
+            WHERE \(condition) ORDER BY id, position
             """
         var devices: [EnrolledDevice] = []
         try CheckedRow.forEach(database, sql: sql, arguments) { row in
@@ -151,15 +164,21 @@ enum TrustTables {
             if devices.last?.id == id {
                 devices[devices.count - 1].renew(with: certificate)
             } else {
-                devices.append(
-                    EnrolledDevice(
-                        id: id,
-                        name: try row.optionalText(1),
-                        certificate: certificate,
-                        created: try row.time(2),
-                        revoked: try row.optionalTime(3)
-                    )
+                var device = EnrolledDevice(
+                    id: id,
+                    name: try row.optionalText(1),
+                    certificate: certificate,
+                    created: try row.time(2),
+                    revoked: try row.optionalTime(3),
+                    invitation: try row.optionalText(6)
                 )
+                device.labels = try CheckedRow.valid(
+                    DeviceLabels(lines: try row.text(7), revision: try row.integer(8))
+                )
+                device.sighting = try row.optionalTime(9).map {
+                    DeviceSighting(device: id, at: $0, address: try row.text(10))
+                }
+                devices.append(device)
             }
         }
         return devices
@@ -167,20 +186,33 @@ enum TrustTables {
 
     // MARK: - Invitations
 
-    static let invitations = "SELECT id, name, digest, created, expires, device, used, withdrawn FROM invitation"
+    static let invitations =
+        "SELECT id, name, digest, created, expires, uses, taken, recent, withdrawn FROM invitation"
 
     static func invitation(_ row: CheckedRow) throws -> Invitation {
-        let device = try row.optionalText(5).map { try CheckedRow.valid(DeviceID($0)) }
-        return Invitation(
+        Invitation(
             id: try row.text(0),
             name: try row.optionalText(1),
             digest: try row.bytes(2),
             created: try row.time(3),
             expires: try row.time(4),
-            used: try device.flatMap { device in try row.optionalTime(6).map { Invitation.Use(device: device, at: $0) }
-            },
-            withdrawn: try row.optionalTime(7)
+            uses: try row.number(5),
+            taken: try row.number(6),
+            recent: try row.text(7).split(separator: " ").map { try CheckedRow.valid(use($0)) },
+            withdrawn: try row.optionalTime(8)
         )
+    }
+
+    /// Reads a use of the form `milliseconds:device`.
+    private static func use(_ text: Substring) -> Invitation.Use? {
+        let parts = text.split(separator: ":", maxSplits: 1)
+        guard parts.count == 2, let time = Int64(parts[0]), let device = DeviceID(String(parts[1])) else { return nil }
+        return Invitation.Use(device: device, at: WallTime(milliseconds: time))
+    }
+
+    /// Writes what ``use(_:)`` reads.
+    static func recent(_ uses: some Sequence<(device: String, at: Int64)>) -> String {
+        uses.map { "\($0.at):\($0.device)" }.joined(separator: " ")
     }
 
     // MARK: - Revocations

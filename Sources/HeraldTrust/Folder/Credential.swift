@@ -49,6 +49,11 @@ package struct EnrolledDevice: Hashable, Sendable {
     package let name: String?
     package let created: WallTime
     package var revoked: WallTime?
+    /// The invitation that it used; nil for a device that was enrolled.
+    package let invitation: String?
+    package var labels = DeviceLabels()
+    /// The newest connection that this node knows of.
+    package var sighting: DeviceSighting?
     /// The earlier certificates, each valid until it expires.
     private(set) var earlier: [Certificate] = []
     /// The newest certificate.
@@ -65,9 +70,17 @@ package struct EnrolledDevice: Hashable, Sendable {
         }
     }
 
-    package init(id: DeviceID, name: String?, certificate: Certificate, created: WallTime, revoked: WallTime? = nil) {
+    package init(
+        id: DeviceID,
+        name: String?,
+        certificate: Certificate,
+        created: WallTime,
+        revoked: WallTime? = nil,
+        invitation: String? = nil
+    ) {
         self.id = id
         self.name = name
+        self.invitation = invitation
         self.created = created
         self.revoked = revoked
         newest = certificate
@@ -116,7 +129,9 @@ extension Credential: Encodable {
 
 extension EnrolledDevice: Encodable {
     private enum CodingKeys: String, CodingKey {
-        case id, name, serial, created, expires, revoked
+        case id, name, serial, created, expires, revoked, labels
+        case lastSeen = "last_seen"
+        case lastAddress = "last_address"
     }
 
     package func encode(to encoder: any Encoder) throws {
@@ -127,5 +142,8 @@ extension EnrolledDevice: Encodable {
         try container.encode(created.rfc3339, forKey: .created)
         try container.encode(expires.rfc3339, forKey: .expires)
         try container.encode(revoked?.rfc3339, forKey: .revoked)
+        try container.encode(labels.all, forKey: .labels)
+        try container.encode(sighting?.at.rfc3339, forKey: .lastSeen)
+        try container.encode(sighting?.address, forKey: .lastAddress)
     }
 }

@@ -39,7 +39,9 @@ package final class TrustService: Sendable {
         /// The failure while there is no folder.
         var folderFailure: TrustError?
         var keyFile = FileReload()
+        /// Without the console's own key, which a file cannot replace.
         var keys: [ProviderKey] = []
+        var consoleKey: ProviderKey?
         var claims = TopicClaims(version: .min, [])
         var ledgerFailure: TrustError?
         var tokenKeys = FileReload()
@@ -75,7 +77,12 @@ package final class TrustService: Sendable {
         if let failure = failures.all.first { throw failure }
         guard let ring else { throw TrustError(.missing, "\(folder.layout.tokenKeys) is missing") }
         seal = TokenSeal(keys: ring)
-        providerTokens = ProviderTokenVerifier(credentials: CredentialTable(keys: state.keys, claims: state.claims))
+        providerTokens = ProviderTokenVerifier(
+            credentials: CredentialTable(
+                keys: state.keys.filter { $0.id != ProviderKey.consoleID },
+                claims: state.claims
+            )
+        )
         firstUses = FirstUses(tokens: providerTokens)
         self.state = Mutex(state)
         revocations = folder.revocationLists(policy: revocationPolicy)
@@ -200,7 +207,19 @@ package final class TrustService: Sendable {
     }
 
     private func replaceCredentials(_ state: State) {
-        providerTokens.replaceCredentials(CredentialTable(keys: state.keys, claims: state.claims))
+        let keys = state.keys.filter { $0.id != ProviderKey.consoleID } + [state.consoleKey].compactMap(\.self)
+        providerTokens.replaceCredentials(CredentialTable(keys: keys, claims: state.claims))
+    }
+
+    /// The key with which the console sends; nil until it has sent.
+    package var consoleKey: ProviderKey? { state.withLock { $0.consoleKey } }
+
+    /// Lets the console send with a key that no file has.
+    package func admitConsole(_ key: ProviderKey) {
+        state.withLock { state in
+            state.consoleKey = key
+            replaceCredentials(state)
+        }
     }
 
     private static func reloadKeys(
@@ -231,6 +250,7 @@ package final class TrustService: Sendable {
             guard let claims = try ledger.get(), claims.version > state.claims.version else { return false }
             defer { state.claims = claims }
             return claims.all != state.claims.all || claims.certificateTopics != state.claims.certificateTopics
+                || claims.credentials != state.claims.credentials
         } catch {
             state.ledgerFailure = error as? TrustError ?? TrustError(.unexpected, "the ledger cannot be read")
             failures.add(state.ledgerFailure, after: former)

@@ -4,6 +4,7 @@ package import HeraldModel
 package struct Invitation: Hashable, Sendable {
     package enum State: String, Hashable, Sendable {
         case open
+        /// By as many devices as may use it.
         case used
         case withdrawn
         case expired
@@ -16,9 +17,18 @@ package struct Invitation: Hashable, Sendable {
     package let digest: [UInt8]
     package let created: WallTime
     package let expires: WallTime
-    /// The device that used it.
-    package var used: Use?
+    /// The number of devices that may use it.
+    package let uses: Int
+    /// The number of devices that have used it.
+    package var taken: Int
+    /// The newest uses, oldest first; at most ``maximumRecent``.
+    package var recent: [Use]
     package var withdrawn: WallTime?
+
+    /// The most devices of one invitation.
+    package static let maximumUses = 100_000
+    /// The most uses that are kept with their devices.
+    package static let maximumRecent = 16
 
     package struct Use: Hashable, Sendable {
         package let device: DeviceID
@@ -36,7 +46,9 @@ package struct Invitation: Hashable, Sendable {
         digest: [UInt8],
         created: WallTime,
         expires: WallTime,
-        used: Use? = nil,
+        uses: Int = 1,
+        taken: Int = 0,
+        recent: [Use] = [],
         withdrawn: WallTime? = nil
     ) {
         self.id = id
@@ -44,14 +56,27 @@ package struct Invitation: Hashable, Sendable {
         self.digest = digest
         self.created = created
         self.expires = expires
-        self.used = used
+        self.uses = uses
+        self.taken = taken
+        self.recent = recent
         self.withdrawn = withdrawn
     }
 
     package func state(at now: WallTime) -> State {
-        if used != nil { return .used }
+        if taken >= uses { return .used }
         if withdrawn != nil { return .withdrawn }
         return now < expires ? .open : .expired
+    }
+}
+
+extension Invitation {
+    /// The newest use.
+    package var used: Use? { recent.last }
+
+    /// Counts a use.
+    package mutating func take(_ use: Use) {
+        taken += 1
+        recent = (recent + [use]).suffix(Invitation.maximumRecent)
     }
 }
 
@@ -82,7 +107,8 @@ package struct IssuedInvitation: Sendable {
 
 extension Invitation: Encodable {
     private enum CodingKeys: String, CodingKey {
-        case id, name, created, expires, used, withdrawn, device
+        case id, name, created, expires, uses, used, withdrawn, device
+        case lastUsed = "last_used"
     }
 
     // Every member is always present, if necessary as null; times are RFC 3339 in UTC.
@@ -92,7 +118,9 @@ extension Invitation: Encodable {
         try container.encode(name, forKey: .name)
         try container.encode(created.rfc3339, forKey: .created)
         try container.encode(expires.rfc3339, forKey: .expires)
-        try container.encode(used?.at.rfc3339, forKey: .used)
+        try container.encode(uses, forKey: .uses)
+        try container.encode(taken, forKey: .used)
+        try container.encode(used?.at.rfc3339, forKey: .lastUsed)
         try container.encode(withdrawn?.rfc3339, forKey: .withdrawn)
         try container.encode(used?.device.name, forKey: .device)
     }

@@ -7,18 +7,24 @@ package struct Invitations: Sendable {
 
     let folder: TrustFolder
 
-    /// Every invitation, oldest first.
-    package func all() async throws -> [Invitation] {
-        try await folder.store.invitations()
+    /// Invitations after an identifier, by identifier.
+    package func page(after id: String?, limit: Int) async throws -> LedgerPage<Invitation> {
+        LedgerPage(try await folder.store.invitations(after: id, limit: limit + 1), limit: limit, id: \.id)
+    }
+
+    /// The invitation of an identifier; nil if there is none.
+    package func invitation(_ id: String) async throws -> Invitation? {
+        try await folder.store.invitation(id)
     }
 
     /// The invitation of a code.
     func find(_ code: InvitationCode) async throws -> Invitation? {
         let digest = code.digest
         let candidates = try await folder.store.invitations(lookupKey: Invitation.lookupKey(digest))
-        var invitation = Invitation.find(digest, in: candidates)
-        if let device = invitation?.used?.device, folder.invitationUses?.isAbandoned(device) == true {
-            invitation?.used = nil
+        guard var invitation = Invitation.find(digest, in: candidates) else { return nil }
+        if let uses = folder.invitationUses {
+            let abandoned = invitation.recent.count { uses.isAbandoned($0.device) }
+            invitation.taken -= abandoned
         }
         return invitation
     }
@@ -28,6 +34,7 @@ package struct Invitations: Sendable {
     ///   - name: The name of the devices; nil to take it from each device's request.
     ///   - lifetime: The lifetime of the codes.
     ///   - count: The number of codes, at least one.
+    ///   - uses: The number of devices that may use each code.
     ///   - now: Start of the codes' validity.
     /// - Returns: The invitations with their codes.
     /// - Throws: ``TrustError/Code/invalidArgument``, ``TrustError/Code/tooMany``, ``TrustError/Code/noSigningKey``, or a
@@ -36,9 +43,13 @@ package struct Invitations: Sendable {
         name: String?,
         lifetime: Duration,
         count: Int = 1,
+        uses: Int = 1,
         now: WallTime
     ) async throws -> [IssuedInvitation] {
         if let name { try DeviceCertificates.check(name: name) }
+        guard (1...Invitation.maximumUses).contains(uses) else {
+            throw TrustError(.invalidArgument, "an invitation has 1 to \(Invitation.maximumUses) uses")
+        }
         guard folder.deviceAuthority.canSign else {
             throw TrustError(
                 .noSigningKey,
@@ -56,7 +67,8 @@ package struct Invitations: Sendable {
                     name: name,
                     digest: code.digest,
                     created: now,
-                    expires: now + lifetime
+                    expires: now + lifetime,
+                    uses: uses
                 )
                 return IssuedInvitation(invitation: invitation, code: code)
             }
@@ -72,22 +84,24 @@ package struct Invitations: Sendable {
         }
     }
 
-    /// Ends an unused invitation.
-    /// - Throws: ``TrustError/Code/unknownID``, or ``TrustError/Code/alreadyRevoked`` if it was used or withdrawn.
+    /// Ends an invitation; devices that have used it stay.
+    /// - Throws: ``TrustError/Code/unknownID``, or ``TrustError/Code/alreadyRevoked`` if it was used up or withdrawn.
     package func withdraw(_ id: String, now: WallTime) async throws -> Invitation {
         let unknown = TrustError(
             .unknownID,
-            "no invitation is named \(id.debugDescription): `herald device invite --list` lists them"
+            "no invitation is named \(id.debugDescription): `herald device invitations` lists them"
         )
         // Before the attempt: an invitation of another node that comes after it would look withdrawn.
         guard try await folder.store.invitation(id) != nil else { throw unknown }
         let isWithdrawn = try await folder.store.withdrawInvitation(id, at: now)
         guard let invitation = try await folder.store.invitation(id) else { throw unknown }
         if isWithdrawn { return invitation }
-        if let use = invitation.used {
+        if invitation.taken >= invitation.uses {
+            let device = invitation.used.map { "device \($0.device)" } ?? "a device"
+            let who = invitation.uses == 1 ? "\(device) has" : "\(invitation.uses) devices have"
             throw TrustError(
                 .alreadyRevoked,
-                "device \(use.device) has used the invitation: revoke it with `herald device revoke`"
+                "\(who) used the invitation: revoke what should not connect with `herald device revoke`"
             )
         }
         throw TrustError(

@@ -14,9 +14,32 @@ package struct DeviceCertificates: Sendable {
 
     let folder: TrustFolder
 
-    /// Every enrolled device, oldest first.
-    package func all() async throws -> [EnrolledDevice] {
-        try await folder.store.devices()
+    /// Enrolled devices, by identifier.
+    package func page(_ selection: DeviceSelection) async throws -> LedgerPage<EnrolledDevice> {
+        try await folder.store.devices(selection)
+    }
+
+    /// The device of an identifier.
+    /// - Throws: ``TrustError/Code/unknownID``.
+    package func device(_ id: String) async throws -> EnrolledDevice {
+        guard let name = DeviceID(id), let device = try await folder.store.device(name) else {
+            throw DeviceCertificates.unknown(id)
+        }
+        return device
+    }
+
+    /// Replaces the labels of a device.
+    /// - Throws: ``TrustError/Code/invalidArgument``, ``TrustError/Code/unknownID``.
+    package func setLabels(_ labels: [String: String], of id: String) async throws -> EnrolledDevice {
+        try DeviceLabels.check(labels)
+        guard let name = DeviceID(id), try await folder.store.setLabels(labels, of: name) else {
+            throw DeviceCertificates.unknown(id)
+        }
+        return try await device(id)
+    }
+
+    private static func unknown(_ id: String) -> TrustError {
+        TrustError(.unknownID, "no device is named \(id.debugDescription): `herald device list` lists them")
     }
 
     /// Enrolls a device.
@@ -74,12 +97,15 @@ package struct DeviceCertificates: Sendable {
             let state = invitation.state(at: now)
             guard state == .open else { throw TrustError(.notInvited, "the invitation is \(state.rawValue)") }
             let name = invitation.name ?? request.commonName.flatMap { DeviceCertificates.isName($0) ? $0 : nil }
-            let issued = try issue(nil, name: name, request, now: now, lifetime: lifetime)
-            // If another request has used the invitation meanwhile, the next look at it says so.
+            let issued = try issue(nil, name: name, request, now: now, lifetime: lifetime, invitation: invitation.id)
+            // If other requests have used the invitation up meanwhile, the next look at it says so.
             if let uses = folder.invitationUses {
                 guard try await uses.use(invitation, by: issued.record.id, at: now) else { continue }
+                // The ledger gets the use from the log.
+                if try await folder.store.add(issued.record, invitation: nil) { return issued }
+            } else if try await folder.store.add(issued.record, invitation: invitation.id) {
+                return issued
             }
-            if try await folder.store.add(issued.record, invitation: invitation.id) { return issued }
         }
     }
 
@@ -114,10 +140,7 @@ package struct DeviceCertificates: Sendable {
     /// - Throws: ``TrustError/Code/unknownID``, ``TrustError/Code/alreadyRevoked``.
     @discardableResult
     package func revoke(_ id: String, now: WallTime) async throws -> EnrolledDevice {
-        let unknown = TrustError(
-            .unknownID,
-            "no device is named \(id.debugDescription): `herald device list` lists them"
-        )
+        let unknown = DeviceCertificates.unknown(id)
         // Before the attempt: a device of another node that comes after it would look revoked.
         guard let name = DeviceID(id), try await folder.store.device(name) != nil else { throw unknown }
         let isRevoked = try await folder.store.revokeDevice(name, at: now)
@@ -135,13 +158,20 @@ package struct DeviceCertificates: Sendable {
         name: String?,
         _ request: CertificateRequest,
         now: WallTime,
-        lifetime: Duration
+        lifetime: Duration,
+        invitation: String? = nil
     ) throws -> IssuedCertificate<EnrolledDevice> {
         guard let id = id ?? DeviceID(DeviceCertificates.randomName(12)) else {
             throw TrustError(.unexpected, "no identifier for a device could be made")
         }
         let certificate = try sign(id, request, now: now, lifetime: lifetime)
-        let record = EnrolledDevice(id: id, name: name, certificate: .init(certificate), created: now)
+        let record = EnrolledDevice(
+            id: id,
+            name: name,
+            certificate: .init(certificate),
+            created: now,
+            invitation: invitation
+        )
         return try issued(record, certificate, request)
     }
 

@@ -5,18 +5,32 @@ import X509
 
 /// Issues, lists and revokes the certificates and keys of providers.
 package struct ProviderCredentials: Sendable {
-    /// One year, as Apple's push certificates.
-    static let certificateLifetime = Duration.seconds(365 * 86_400)
+    /// One year, as Apple's push certificates, unless told otherwise.
+    package static let certificateDays = 365
+    /// The allowed lifetimes of a certificate, in days.
+    package static let allowedDays = 1...3650
     /// The most topics of one credential ("Establishing a token-based connection to APNs").
     package static let maximumTopics = 400
 
     let folder: TrustFolder
 
-    /// Every certificate and key of a provider, oldest first.
-    package func all() async throws -> [Credential] {
-        let certificates = try await folder.store.certificates()
-        let keys = try folder.providerKeys().map { Credential($0) }
-        return (certificates + keys).sorted { ($0.created, $0.id) < ($1.created, $1.id) }
+    /// Certificates and keys of providers after an identifier, by identifier.
+    package func page(after id: String?, limit: Int) async throws -> LedgerPage<Credential> {
+        let certificates = try await folder.store.certificates(after: id, limit: limit + 1)
+        let keys = try folder.providerKeys().filter { $0.id > id ?? "" }.map { Credential($0) }
+        return LedgerPage((certificates + keys).sorted { $0.id < $1.id }, limit: limit, id: \.id)
+    }
+
+    /// The certificate or key of an identifier.
+    /// - Throws: ``TrustError/Code/unknownID``.
+    package func credential(_ id: String) async throws -> Credential {
+        if let key = try folder.providerKeys().first(where: { $0.id == id }) { return Credential(key) }
+        guard let certificate = try await folder.store.certificate(id) else { throw ProviderCredentials.unknown(id) }
+        return certificate
+    }
+
+    private static func unknown(_ id: String) -> TrustError {
+        TrustError(.unknownID, "no credential is named \(id.debugDescription): `herald provider list` lists them")
     }
 
     /// Issues a certificate for a provider.
@@ -25,6 +39,7 @@ package struct ProviderCredentials: Sendable {
     ///   - team: Ten of `A`-`Z` and `0`-`9`, or nil for a certificate without a team.
     ///   - environments: At least one.
     ///   - request: A certificate signing request in PEM or DER, of which only the key counts; nil for a new key.
+    ///   - days: The certificate's lifetime.
     ///   - now: Start of the certificate's validity.
     /// - Returns: The certificate, which is in the ledger.
     /// - Throws: ``TrustError/Code/invalidArgument``, ``TrustError/Code/badRequest``, ``TrustError/Code/noSigningKey``, or
@@ -34,6 +49,7 @@ package struct ProviderCredentials: Sendable {
         team: String?,
         environments: Set<PushEnvironment>,
         request: [UInt8]? = nil,
+        days: Int = certificateDays,
         now: WallTime
     ) async throws -> IssuedCertificate<Credential> {
         let topics = try ProviderCredentials.checked(topics)
@@ -42,6 +58,12 @@ package struct ProviderCredentials: Sendable {
         }
         try ProviderCredentials.check(team: team)
         try ProviderCredentials.check(environments)
+        guard ProviderCredentials.allowedDays.contains(days) else {
+            throw TrustError(
+                .invalidArgument,
+                "a certificate is valid for 1 to \(ProviderCredentials.allowedDays.upperBound) days"
+            )
+        }
         let request = try CertificateRequest(request)
         var attributes: [RelativeDistinguishedName.Attribute] = [
             .init(type: AppleExtensions.userID, utf8String: first.name),
@@ -57,7 +79,7 @@ package struct ProviderCredentials: Sendable {
             names: [],
             extensions: extensions,
             now: now,
-            lifetime: ProviderCredentials.certificateLifetime
+            lifetime: .seconds(days * 86_400)
         )
         let pem = try request.pem(certificate, authority: folder.providerAuthority)
         if let team { try await claim(topics, for: team, now: now) }
@@ -91,22 +113,70 @@ package struct ProviderCredentials: Sendable {
         environments: Set<PushEnvironment>,
         now: WallTime
     ) async throws -> IssuedKey {
+        let secret = P256.Signing.PrivateKey()
+        let credential = try await addKey(
+            secret.publicKey,
+            team: team,
+            topics: topics,
+            environments: environments,
+            now: now
+        )
+        return IssuedKey(credential: credential, pem: secret.pemRepresentation + "\n")
+    }
+
+    /// Takes the public half of a key that its owner has made, for provider tokens.
+    /// - Parameters:
+    ///   - publicKey: P-256, in PEM (`BEGIN PUBLIC KEY`).
+    ///   - team: Ten of `A`-`Z` and `0`-`9`.
+    ///   - topics: Empty for a key of the whole team.
+    ///   - environments: At least one.
+    ///   - now: The key's date.
+    /// - Returns: The key.
+    /// - Throws: ``TrustError/Code/badRequest``, ``TrustError/Code/invalidArgument``, or a problem of the folder.
+    package func addKey(
+        publicKey: String,
+        team: String,
+        topics: [Topic],
+        environments: Set<PushEnvironment>,
+        now: WallTime
+    ) async throws -> Credential {
+        guard !publicKey.contains("PRIVATE KEY") else {
+            throw TrustError(
+                .badRequest,
+                "this is a private key, which belongs nowhere but with the provider: make another one, and send its public key"
+            )
+        }
+        guard let key = try? P256.Signing.PublicKey(pemRepresentation: publicKey) else {
+            throw TrustError(
+                .badRequest,
+                "the public key is not one of P-256 in PEM (`openssl ec -in key.pem -pubout` writes it)"
+            )
+        }
+        return try await addKey(key, team: team, topics: topics, environments: environments, now: now)
+    }
+
+    private func addKey(
+        _ publicKey: P256.Signing.PublicKey,
+        team: String,
+        topics: [Topic],
+        environments: Set<PushEnvironment>,
+        now: WallTime
+    ) async throws -> Credential {
         let topics = try ProviderCredentials.checked(topics)
         try ProviderCredentials.check(team: team)
         try ProviderCredentials.check(environments)
-        let secret = P256.Signing.PrivateKey()
         return try await TrustLock.with(folder.layout) {
             let key = ProviderKey(
                 id: try await newID(),
                 team: team,
                 topics: topics,
                 environments: environments,
-                publicKey: secret.publicKey,
+                publicKey: publicKey,
                 created: now
             )
             try await claim(topics, for: team, now: now)
             try write(try folder.providerKeys() + [key])
-            return IssuedKey(credential: Credential(key), pem: secret.pemRepresentation + "\n")
+            return Credential(key)
         }
     }
 
@@ -125,10 +195,7 @@ package struct ProviderCredentials: Sendable {
     @discardableResult
     package func revoke(_ id: String, now: WallTime) async throws -> Credential {
         if let key = try await revokeKey(id, now: now) { return key }
-        let unknown = TrustError(
-            .unknownID,
-            "no credential is named \(id.debugDescription): `herald provider list` lists them"
-        )
+        let unknown = ProviderCredentials.unknown(id)
         // Before the attempt: a certificate of another node that comes after it would look revoked.
         guard try await folder.store.certificate(id) != nil else { throw unknown }
         let isRevoked = try await folder.store.revokeCertificate(id, at: now)

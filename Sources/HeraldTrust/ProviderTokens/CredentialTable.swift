@@ -47,6 +47,8 @@ package struct CredentialTable: Sendable {
             isNamed = true
         case .wholeTeam:
             isNamed = false
+        case .everyTopic:
+            return .allowed
         }
         guard let team else { return .allowed }
         switch claims.owner(of: topic) {

@@ -15,6 +15,24 @@ package struct ProviderKey: Sendable {
     /// Time of its revocation, which is permanent.
     package var revoked: WallTime?
 
+    /// The identifier of the console's own key, and of its team.
+    package static let consoleID = "CONSOLE000"
+
+    /// Makes the console's own key, which is in no file and ends with the process.
+    package init(console publicKey: P256.Signing.PublicKey, created: WallTime) {
+        self.init(
+            id: Self.consoleID,
+            team: Self.consoleID,
+            topics: [],
+            environments: Set(PushEnvironment.allCases),
+            publicKey: publicKey,
+            created: created
+        )
+    }
+
+    /// The topics to which it may send.
+    var scope: TopicScope { id == Self.consoleID ? .everyTopic : TopicScope(named: topics) }
+
     package init(
         id: String,
         team: String,

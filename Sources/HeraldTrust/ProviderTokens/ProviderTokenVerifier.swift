@@ -153,7 +153,7 @@ package final class ProviderTokenVerifier: Sendable {
         let identity = ProviderTokenIdentity(
             keyID: key.id,
             team: key.team,
-            topics: TopicScope(named: key.topics),
+            topics: key.scope,
             environments: key.environments,
             issued: WallTime(seconds: claims.issued)
         )

@@ -4,6 +4,8 @@ package import HeraldModel
 package enum TopicScope: Hashable, Sendable {
     /// Every topic that no other team owns.
     case wholeTeam
+    /// Every topic of every team, and a use claims none: the console's own key.
+    case everyTopic
     /// These topics only, with all their forms (``TopicScope/forms(of:)``).
     case topics(Set<Topic>)
 

@@ -4,7 +4,7 @@ package import HeraldModel
 package protocol InvitationUses: Sendable {
     /// Uses up an invitation for a device, for all nodes.
     ///
-    /// - Returns: false if another device has used it, or it was withdrawn; the ledger then says so.
+    /// - Returns: false if other devices have used it up, or it was withdrawn; the ledger then says so.
     /// - Throws: ``TrustError/Code/unavailable`` if nobody knows; the device is then not to get a certificate.
     func use(_ invitation: Invitation, by device: DeviceID, at moment: WallTime) async throws -> Bool
 

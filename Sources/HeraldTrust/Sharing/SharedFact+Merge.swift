@@ -18,9 +18,10 @@ extension SharedFact {
         case (.device(var merged), .device(let own)):
             merged.revoked = earlier(merged.revoked, own.revoked)
             merged.add(own.certificates)
+            merged.take(labelsOf: own)
             return .device(merged)
         case (.invitation(var merged), .invitation(let own)):
-            merged.used = merged.used ?? own.used
+            if own.taken > merged.taken { (merged.taken, merged.recent) = (own.taken, own.recent) }
             merged.withdrawn = earlier(merged.withdrawn, own.withdrawn)
             return .invitation(merged)
         case (.topic(let log), .topic(let own)):

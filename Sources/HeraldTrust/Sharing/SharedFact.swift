@@ -150,6 +150,10 @@ package struct SharedDevice: Hashable, Sendable, Codable {
     package let name: String?
     package let created: Int64
     package var revoked: Int64?
+    package let invitation: String?
+    /// As ``DeviceLabels/lines``.
+    package private(set) var labels: String
+    package private(set) var labelsRevision: Int64
     /// By their expiry.
     package private(set) var certificates: [Certificate]
 
@@ -158,8 +162,17 @@ package struct SharedDevice: Hashable, Sendable, Codable {
         name = device.name
         created = device.created.milliseconds
         revoked = device.revoked?.milliseconds
+        invitation = device.invitation
+        labels = device.labels.lines
+        labelsRevision = device.labels.revision
         certificates = []
         add(device.certificates.map { Certificate(serial: $0.serial, expires: $0.expires.milliseconds) })
+    }
+
+    /// Takes another node's labels if they are newer.
+    mutating func take(labelsOf other: SharedDevice) {
+        guard other.labelsRevision > labelsRevision else { return }
+        (labels, labelsRevision) = (other.labels, other.labelsRevision)
     }
 
     mutating func add(_ others: [Certificate]) {
@@ -184,7 +197,10 @@ package struct SharedInvitation: Hashable, Sendable, Codable {
     package let digest: Data
     package let created: Int64
     package let expires: Int64
-    package var used: Use?
+    package let uses: Int
+    package var taken: Int
+    /// The newest uses, oldest first.
+    package var recent: [Use]
     package var withdrawn: Int64?
 
     package init(_ invitation: Invitation) {
@@ -193,7 +209,9 @@ package struct SharedInvitation: Hashable, Sendable, Codable {
         digest = Data(invitation.digest)
         created = invitation.created.milliseconds
         expires = invitation.expires.milliseconds
-        used = invitation.used.map { Use(device: $0.device.name, at: $0.at.milliseconds) }
+        uses = invitation.uses
+        taken = invitation.taken
+        recent = invitation.recent.map { Use(device: $0.device.name, at: $0.at.milliseconds) }
         withdrawn = invitation.withdrawn?.milliseconds
     }
 }

@@ -34,13 +34,17 @@ package struct TopicClaims: Sendable {
     package let all: [Topic: TopicClaim]
     /// The topics that a certificate of the ledger names, if it is not revoked; without the suffix of a push type.
     package let certificateTopics: Set<Topic>
+    /// The credentials of all certificates of the ledger, by their serial numbers.
+    package let credentials: [String: String]
     private let uses: [String: Int]
 
     package init(
         version: Int64,
         _ claims: some Sequence<TopicClaim>,
-        certificateTopics: [Topic] = []
+        certificateTopics: [Topic] = [],
+        credentials: [String: String] = [:]
     ) {
+        self.credentials = credentials
         self.version = version
         self.certificateTopics = Set(certificateTopics.map { TopicScope.bundle(of: $0) })
         all = Dictionary(claims.map { ($0.topic, $0) }) { _, later in later }

@@ -14,8 +14,8 @@ package protocol TrustStore: Sendable {
     /// - Returns: false if its identifier is taken.
     func add(_ certificate: Credential) async throws -> Bool
 
-    /// Every certificate, oldest first.
-    func certificates() async throws -> [Credential]
+    /// Certificates after an identifier, by identifier.
+    func certificates(after id: String?, limit: Int) async throws -> [Credential]
 
     func certificate(_ id: String) async throws -> Credential?
 
@@ -43,7 +43,11 @@ package protocol TrustStore: Sendable {
     // MARK: - Devices
 
     /// Adds a device with its first certificate, and uses up its invitation.
-    /// - Returns: false if its identifier is taken, or the invitation is unknown, used or withdrawn.
+    /// - Parameters:
+    ///   - device: The device.
+    ///   - invitation: The invitation, unless its use is decided elsewhere.
+    /// - Returns: false if its identifier is taken, or the invitation is unknown, used up or withdrawn.
+    /// - Throws: ``TrustError``.
     func add(_ device: EnrolledDevice, invitation: String?) async throws -> Bool
 
     /// Adds a certificate to a device that has fewer than `limit` certificates that are valid at `now`.
@@ -56,8 +60,8 @@ package protocol TrustStore: Sendable {
     ) async throws
         -> Bool
 
-    /// Every device, oldest first.
-    func devices() async throws -> [EnrolledDevice]
+    /// Devices by identifier; fewer than the selection's limit, and a next part, after ``DeviceSelection/scan`` devices.
+    func devices(_ selection: DeviceSelection) async throws -> LedgerPage<EnrolledDevice>
 
     func device(_ id: DeviceID) async throws -> EnrolledDevice?
 
@@ -65,13 +69,20 @@ package protocol TrustStore: Sendable {
     /// - Returns: false if it is unknown or revoked.
     func revokeDevice(_ id: DeviceID, at moment: WallTime) async throws -> Bool
 
+    /// Replaces the labels of a device.
+    /// - Returns: false if it is unknown.
+    func setLabels(_ labels: [String: String], of id: DeviceID) async throws -> Bool
+
+    /// Notes connections of devices; those that are not in the ledger are left out.
+    func note(_ sightings: [DeviceSighting]) async throws
+
     // MARK: - Invitations
 
     /// Adds invitations, unless more than `limit` would be open at `now`.
     func add(_ invitations: [Invitation], limit: Int, now: WallTime) async throws -> AddedInvitations
 
-    /// Every invitation, oldest first.
-    func invitations() async throws -> [Invitation]
+    /// Invitations after an identifier, by identifier.
+    func invitations(after id: String?, limit: Int) async throws -> [Invitation]
 
     func invitation(_ id: String) async throws -> Invitation?
 
@@ -79,7 +90,7 @@ package protocol TrustStore: Sendable {
     func invitations(lookupKey: Int64) async throws -> [Invitation]
 
     /// Withdraws an invitation.
-    /// - Returns: false if it is unknown, used or withdrawn.
+    /// - Returns: false if it is unknown, used up or withdrawn.
     func withdrawInvitation(_ id: String, at moment: WallTime) async throws -> Bool
 
     // MARK: - Revocations

@@ -106,7 +106,7 @@ struct `a connection whose requests are caught` {
         )
         try bench.receive(try fixture.notification(2, payload: "{"))
         let messages = catcher.messages().messages
-        #expect(messages.map(\.status) == [8, 0])
+        #expect(messages.map(\.status) == [128, 0])
         #expect(messages.map(\.tag) == [nil, "t"])
         #expect(messages.last?.headers["apns-priority"] == "5" && messages.first?.reason == "BadPayload")
         #expect(messages.allSatisfy { $0.interface == .binary && $0.topic?.name == "com.example.app" })

@@ -116,6 +116,8 @@ struct `a request` {
         #expect(NotificationID(answer?.fields["apns-id"] ?? "") != nil)
         #expect(answer?.frames == 2)
         #expect(fixture.post.envelopes.isEmpty)
+        #expect(fixture.post.refused.map(\.id) == [NotificationID(answer?.fields["apns-id"] ?? "")])
+        #expect(fixture.post.refused.first?.refusal.map { "\($0.reason.httpStatus) \($0.reason)" } == expected)
     }
 
     /// Two faults at a time: each refusal goes before the next.

@@ -9,10 +9,11 @@ With pytest use the fixtures `herald`, `own_herald` and `device`. Elsewhere:
 """
 
 from .binary import HeraldMissing, HeraldTooOld
+from .caught import Caught
 from .device import Device, Notification
 from .errors import HeraldError, HeraldTimeout
 from .service import Answer, Herald, ProviderKey
 
 __all__ = [
-    "Answer", "Device", "Herald", "HeraldError", "HeraldMissing", "HeraldTimeout", "HeraldTooOld", "Notification", "ProviderKey",
+    "Answer", "Caught", "Device", "Herald", "HeraldError", "HeraldMissing", "HeraldTimeout", "HeraldTooOld", "Notification", "ProviderKey",
 ]

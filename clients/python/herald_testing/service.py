@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import Any
 
 from . import apple, binary
+from .caught import Caught, Inbox
 from .device import Device
 from .errors import HeraldError
 from .process import Guarded, environment
@@ -101,7 +102,7 @@ class Herald:
         )
         ports = [part for name in ("api", "binary", "feedback", "device", "activation", "console") for part in (f"--{name}-port", "0")]
         lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
-        command = [self._binary, "serve", "--data", str(self.data), *ports, *options]
+        command = [self._binary, "serve", "--data", str(self.data), "--catch", "all", *ports, *options]
         self._process = Guarded(command, str(self._folder / "serve.log"), lines.put)
         line: str | None = ""
         while line is not None and line != "ready":
@@ -215,6 +216,19 @@ class Herald:
         except ValueError:
             raise HeraldError(f"`herald send` failed: {result.stderr.strip()}") from None
         return Answer(answer["status"], answer.get("apns_id"), answer.get("reason"), answer.get("explanation"))
+
+    def caught(self, query: str = "", *, wait: float = 10, limit: int = 100) -> list[Caught]:
+        """The requests that providers have sent and a query finds, newest first: `caught("tag:login-test -status:200")`.
+
+        Without any it waits for the first, up to 60 s, and fails then with `HeraldTimeout`. With `wait=0` the list may be empty.
+        Keys of a query are id, tag, topic, device, provider, status and reason. A test that others run beside gives its requests a
+        tag of its own: the field `herald-tag`, or `{"herald": {"tag": …}}` in the payload.
+        """
+        return Inbox(self.console_port, self.data).read(query, wait, limit)
+
+    def clear_caught(self, query: str = "") -> int:
+        """Forgets the requests that a query finds; their number."""
+        return Inbox(self.console_port, self.data).clear(query)
 
     # ---- Clients that know Apple's names only ----
 

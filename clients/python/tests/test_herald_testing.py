@@ -55,6 +55,27 @@ def test_a_device_that_is_away_gets_the_newest_when_it_returns(herald, device):
     assert device.wait_for(where=lambda found: found.body == "second").payload == {"aps": {"alert": "second"}}
 
 
+def test_what_a_sender_sent_is_caught_and_tests_that_run_at_once_see_their_own(herald, device):
+    token = device.install(TOPIC)
+
+    def send(tag, text):
+        return herald.send(token, TOPIC, {"aps": {"alert": text}, "herald": {"tag": tag}})
+
+    answer, other = send("login", "Welcome"), send("logout", "Bye")
+    (found,) = herald.caught("tag:login")
+    assert (found.status, found.topic, found.payload["aps"], found.apns_id) == (200, TOPIC, {"alert": "Welcome"}, answer.apns_id)
+    assert found.headers["apns-push-type"] == "alert" and found.device
+    herald.send("0" * 64, TOPIC, {"aps": {}, "herald": {"tag": "login"}})
+    assert herald.caught("tag:login -status:200")[0].reason == "BadDeviceToken"
+    assert herald.clear_caught("tag:login") == 2
+    assert [each.apns_id for each in herald.caught("tag:logout")] == [other.apns_id]
+    assert herald.caught("tag:login", wait=0) == []
+    with pytest.raises(HeraldTimeout):
+        herald.caught("tag:login", wait=0.1)
+    with pytest.raises(HeraldError, match="tag:"):
+        herald.caught("colour:red")
+
+
 def test_refusals_and_drills(herald, device):
     token = device.install(TOPIC, allow=[])
     assert herald.send("0" * 64, TOPIC, alert="?").reason == "BadDeviceToken"

@@ -12,6 +12,9 @@ package protocol LogRecord: Sendable {
 
     /// Writes the fields.
     func write(to fields: inout RecordWriter)
+
+    /// About the bytes of the body.
+    var capacity: Int { get }
 }
 
 extension LogRecord {
@@ -25,9 +28,11 @@ extension LogRecord {
         try reader.finish()
     }
 
+    package var capacity: Int { 64 }
+
     /// The whole body.
     package var body: ByteBuffer {
-        var writer = RecordWriter()
+        var writer = RecordWriter(capacity: capacity)
         write(to: &writer)
         return writer.bytes
     }

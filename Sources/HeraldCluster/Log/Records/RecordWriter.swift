@@ -8,8 +8,10 @@ package struct RecordWriter {
 
     package private(set) var bytes: ByteBuffer
 
-    init() {
-        bytes = ByteBuffer(integer: RecordWriter.version)
+    /// `capacity` is about the bytes of the record: a record that fits is written without moving.
+    init(capacity: Int) {
+        bytes = ByteBufferAllocator().buffer(capacity: capacity)
+        bytes.writeInteger(RecordWriter.version)
     }
 
     package mutating func integer(_ value: some FixedWidthInteger) { bytes.writeInteger(value) }

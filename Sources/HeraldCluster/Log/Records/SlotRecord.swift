@@ -28,6 +28,8 @@ package struct SlotRecord: LogRecord, Hashable {
         payload = notification.payload
     }
 
+    package var capacity: Int { 128 + payload.count }
+
     /// The notification, for the slot that the record's subject names.
     package func notification(to slot: Slot) -> Notification {
         Notification(

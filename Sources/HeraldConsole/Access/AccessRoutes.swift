@@ -1,0 +1,85 @@
+import HTTPTypes
+import HeraldModel
+import HeraldWeb
+import Hummingbird
+
+/// Routes of links, sessions and tokens.
+struct AccessRoutes: Sendable {
+    let access: ConsoleAccess
+    let mode: ConsoleMode
+
+    func add(to group: RouterGroup<ConsoleContext>) {
+        var routes = WebRoutes(group)
+        routes.post("links") { request, context in try await link(request, context) }
+        routes.post("session") { request, context in try await open(request, context) }
+        routes.get("session") { _, context in
+            guard let caller = context.caller else { throw ConsoleGate.isUnknown }
+            return try WebReply.json(SessionAnswer(caller.member, proof: caller.proof, mode: mode))
+        }
+        routes.delete("session") { request, _ in
+            if let session = access.session(of: request) { _ = access.closeSession(session.id) }
+            return Self.setCookie("", Response(status: .noContent), request)
+        }
+        routes.get("sessions") { _, _ in
+            try WebReply.json(AccessList(access.sessions.map { SessionEntry($0) }))
+        }
+        routes.delete("sessions/:id") { _, context in
+            let id = try context.parameters.require("id")
+            guard access.closeSession(id) else {
+                throw AdminError(.notFound, "there is no session \(id): it may have ended")
+            }
+            return Response(status: .noContent)
+        }
+        routes.get("tokens") { _, _ in try WebReply.json(AccessList(access.tokens.map { TokenEntry($0) })) }
+        routes.post("tokens") { request, context in
+            let wanted = try await WebBody.json(
+                of: request,
+                as: TokenRequest.self,
+                limit: AdminRoutes.maximumBodyBytes
+            )
+            context.note.target = "\(wanted.role.rawValue) \(wanted.name)"
+            let (token, secret) = try await access.makeToken(wanted)
+            return try WebReply.json(TokenEntry(token, secret: secret), status: .created)
+        }
+        routes.delete("tokens/:id") { _, context in
+            let token = try await access.revokeToken(try context.parameters.require("id"))
+            context.note.target = "\(token.id) \(token.name)"
+            return Response(status: .noContent)
+        }
+        routes.refuseOtherMethods()
+    }
+
+    private func link(_ request: Request, _ context: ConsoleContext) async throws -> Response {
+        let wanted = try await WebBody.json(of: request, as: LinkRequest.self, limit: AdminRoutes.maximumBodyBytes)
+        guard let caller = context.caller else { throw ConsoleGate.isUnknown }
+        let name = wanted.name ?? caller.name
+        guard ConsoleTokens.isName(name) else {
+            throw AdminError(.badRequest, "name must have 1 to 64 bytes, without control characters")
+        }
+        context.note.target = "\(wanted.role.rawValue) \(name)"
+        let (code, expires) = access.makeCode(
+            for: ConsoleMember(name: name, role: wanted.role, token: caller.member.token, ends: caller.member.ends)
+        )
+        return try WebReply.json(
+            LinkAnswer(code: code, name: name, role: wanted.role, expires: expires.rfc3339),
+            status: .created
+        )
+    }
+
+    private func open(_ request: Request, _ context: ConsoleContext) async throws -> Response {
+        let proof = try await WebBody.json(of: request, as: SessionRequest.self, limit: AdminRoutes.maximumBodyBytes)
+        guard (proof.code == nil) != (proof.token == nil) else {
+            throw AdminError(.badRequest, "give either code or token")
+        }
+        let (session, secret) = try access.open(proof, from: context.address)
+        context.note.target = "\(session.member.role.rawValue) \(session.member.name)"
+        let answer = SessionAnswer(session.member, proof: .session, mode: mode)
+        return Self.setCookie(secret, try WebReply.json(answer, status: .created), request)
+    }
+
+    private static func setCookie(_ secret: String, _ response: Response, _ request: Request) -> Response {
+        var response = response
+        response.headers[.setCookie] = SessionCookie.field(secret, isSecure: SessionCookie.isSecure(request))
+        return response
+    }
+}

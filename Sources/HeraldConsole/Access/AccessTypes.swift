@@ -1,0 +1,115 @@
+package import HeraldModel
+
+/// A list of one answer; `next` goes on with the rest.
+package struct AccessList<Item: Codable & Sendable>: Codable, Sendable {
+    package let items: [Item]
+    /// Value for the next request; null at the end.
+    package let next: String?
+
+    package init(_ items: [Item], next: String? = nil) {
+        self.items = items
+        self.next = next
+    }
+
+    package func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(items, forKey: .items)
+        // Always there, so that programs find the end.
+        try container.encode(next, forKey: .next)
+    }
+}
+
+/// Body of `POST /v1/links`.
+package struct LinkRequest: Codable, Sendable {
+    package let name: String?
+    package let role: ConsoleRole
+
+    package init(name: String?, role: ConsoleRole) {
+        self.name = name
+        self.role = role
+    }
+}
+
+/// A one-time link: the page's address with `#login=` and the code.
+package struct LinkAnswer: Codable, Sendable {
+    package let code: String
+    package let name: String
+    package let role: ConsoleRole
+    package let expires: String
+}
+
+/// Body of `POST /v1/session`: one of both.
+struct SessionRequest: Codable, Sendable {
+    let code: String?
+    let token: String?
+}
+
+/// The caller's session or token.
+package struct SessionAnswer: Codable, Sendable {
+    package let name: String
+    package let role: ConsoleRole
+    package let proof: ConsoleCaller.Proof
+    package let mode: ConsoleMode
+    package let environments: [PushEnvironment]
+
+    init(_ member: ConsoleMember, proof: ConsoleCaller.Proof, mode: ConsoleMode) {
+        name = member.name
+        role = member.role
+        self.proof = proof
+        self.mode = mode
+        environments = PushEnvironment.allCases
+    }
+}
+
+/// A session in `GET /v1/sessions`.
+package struct SessionEntry: Codable, Sendable {
+    package let id: String
+    package let name: String
+    package let role: ConsoleRole
+    package let address: String
+    package let opened: String
+    package let used: String
+    package let ends: String
+
+    init(_ session: SessionTable.Session) {
+        id = session.id
+        name = session.member.name
+        role = session.member.role
+        address = session.address
+        opened = session.opened.rfc3339
+        used = session.used.rfc3339
+        ends = session.ends.rfc3339
+    }
+}
+
+/// Body of `POST /v1/tokens`.
+package struct TokenRequest: Codable, Sendable {
+    package let name: String
+    package let role: ConsoleRole
+    package let days: Int?
+
+    package init(name: String, role: ConsoleRole, days: Int?) {
+        self.name = name
+        self.role = role
+        self.days = days
+    }
+}
+
+/// A named token; `token` is there only in the answer to its making.
+package struct TokenEntry: Codable, Sendable {
+    package let id: String
+    package let name: String
+    package let role: ConsoleRole
+    package let created: String
+    package let expires: String
+    package let token: String?
+
+    init(_ token: ConsoleToken, secret: String? = nil) {
+        id = token.id
+        name = token.name
+        role = token.role
+        created = WallTime(seconds: token.created).rfc3339
+        expires = WallTime(seconds: token.expires).rfc3339
+        self.token = secret
+    }
+}

@@ -1,0 +1,183 @@
+package import HeraldMailbox
+package import HeraldModel
+
+/// Selection of devices: `?q=TEXT&connected=true|false`, and the part of the list.
+package struct DeviceQuery: Hashable, Sendable {
+    package let page: PageRequest
+    /// Part of a name, an identifier or a label `name=value`.
+    package let text: String?
+    package let connected: Bool?
+
+    package init(_ page: PageRequest = PageRequest(), text: String? = nil, connected: Bool? = nil) {
+        self.page = page
+        self.text = text
+        self.connected = connected
+    }
+}
+
+/// An enrolled device.
+package struct DeviceEntry: Codable, Hashable, Sendable {
+    package let id: String
+    package let name: String?
+    /// Lower-case hex.
+    package let serial: String
+    package let created: String
+    /// End of the newest certificate.
+    package let expires: String
+    package let revoked: String?
+    /// Whether it is connected now, to this node or another one of the cluster.
+    package let connected: Bool
+    package let labels: [String: String]
+    /// The invitation that it used.
+    package let invitation: String?
+    /// The newest moment at which this node saw it; now while it is connected here.
+    package var lastSeen: String?
+    /// The address of its newest connection to this node.
+    package var lastAddress: String?
+    /// Beginning of its connection to this node.
+    package var connectedSince: String?
+    /// Number of notifications that wait for it; nil in a list.
+    package var waiting: Int?
+    /// Its apps, removed ones too; nil in a list.
+    package var apps: [DeviceAppEntry]?
+
+    private enum CodingKeys: String, CodingKey {
+        case id, name, serial, created, expires, revoked, connected, labels, invitation, waiting, apps
+        case lastSeen = "last_seen"
+        case lastAddress = "last_address"
+        case connectedSince = "connected_since"
+    }
+
+    package init(
+        id: String,
+        name: String?,
+        serial: String,
+        created: String,
+        expires: String,
+        revoked: String?,
+        connected: Bool,
+        labels: [String: String] = [:],
+        invitation: String? = nil
+    ) {
+        self.id = id
+        self.name = name
+        self.serial = serial
+        self.created = created
+        self.expires = expires
+        self.revoked = revoked
+        self.connected = connected
+        self.labels = labels
+        self.invitation = invitation
+    }
+}
+
+/// An app on a device.
+package struct DeviceAppEntry: Codable, Hashable, Sendable {
+    package let topic: Topic
+    package let environment: PushEnvironment
+    /// Time of the registration.
+    package let registered: String
+    /// Time of the removal; nil while the app is registered.
+    package let removed: String?
+    /// Whether the user wants its notifications.
+    package let enabled: Bool
+
+    package init(_ app: App, _ registration: Registration) {
+        topic = app.topic
+        environment = app.environment
+        registered = registration.registered.rfc3339
+        removed = registration.isLive ? nil : registration.ended?.rfc3339
+        enabled = registration.isEnabled
+    }
+}
+
+/// The token of an app on a device.
+package struct DeviceTokenEntry: Codable, Hashable, Sendable {
+    /// Lower-case hex.
+    package let token: String
+    package let topic: Topic
+    package let environment: PushEnvironment
+
+    package init(token: String, topic: Topic, environment: PushEnvironment) {
+        self.token = token
+        self.topic = topic
+        self.environment = environment
+    }
+}
+
+/// New labels of a device.
+package struct LabelsRequest: Codable, Hashable, Sendable {
+    package let labels: [String: String]
+
+    package init(labels: [String: String]) {
+        self.labels = labels
+    }
+}
+
+/// An invitation for devices.
+package struct InvitationEntry: Codable, Hashable, Sendable {
+    package enum State: String, Codable, Sendable {
+        case open, used, withdrawn, expired
+    }
+
+    package let id: String
+    /// The name of the devices; nil to take it from each device's request.
+    package let name: String?
+    package let state: State
+    package let created: String
+    package let expires: String
+    package let withdrawn: String?
+    /// The number of devices that may use it.
+    package let uses: Int
+    /// The number of devices that have used it.
+    package let used: Int
+    package let lastUsed: String?
+    /// The newest device that has used it.
+    package let device: String?
+    /// Only in the answer that makes it.
+    package var code: String?
+
+    private enum CodingKeys: String, CodingKey {
+        case id, name, state, created, expires, withdrawn, uses, used, device, code
+        case lastUsed = "last_used"
+    }
+
+    package init(
+        id: String,
+        name: String?,
+        state: State,
+        created: String,
+        expires: String,
+        withdrawn: String?,
+        uses: Int,
+        used: Int,
+        lastUsed: String?,
+        device: String?
+    ) {
+        self.id = id
+        self.name = name
+        self.state = state
+        self.created = created
+        self.expires = expires
+        self.withdrawn = withdrawn
+        self.uses = uses
+        self.used = used
+        self.lastUsed = lastUsed
+        self.device = device
+    }
+}
+
+/// An order for an invitation.
+package struct InvitationRequest: Codable, Hashable, Sendable {
+    package let name: String?
+    /// Number of devices; one without it.
+    package let uses: Int?
+    /// Lifetime in days; one without it.
+    package let days: Int?
+
+    package init(name: String? = nil, uses: Int? = nil, days: Int? = nil) {
+        self.name = name
+        self.uses = uses
+        self.days = days
+    }
+}

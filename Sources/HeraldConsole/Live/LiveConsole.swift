@@ -1,0 +1,64 @@
+package import HeraldModel
+import Hummingbird
+import Synchronization
+
+/// The console's memory of the service's present and recent past.
+package final class LiveConsole: Sendable {
+    private struct Book {
+        var problems = ProblemBook()
+        /// Grows with each change.
+        var version = 0
+    }
+
+    package let series: SeriesRecorder
+    package let refusals: RefusalBook
+    let clock: any WallClock
+    /// The lines of the journal as they are written; nil in a console without a journal.
+    let lines: (any LineSource)?
+    /// The number of the newest message that was caught.
+    let newestCaught: @Sendable () -> UInt64
+    private let findings: @Sendable () -> [ProblemFinding]
+    private let book = Mutex(Book())
+
+    package init(
+        series: SeriesRecorder,
+        refusals: RefusalBook,
+        lines: (any LineSource)? = nil,
+        newestCaught: @escaping @Sendable () -> UInt64 = { 0 },
+        clock: any WallClock,
+        findings: @escaping @Sendable () -> [ProblemFinding]
+    ) {
+        self.series = series
+        self.refusals = refusals
+        self.lines = lines
+        self.newestCaught = newestCaught
+        self.clock = clock
+        self.findings = findings
+    }
+
+    /// Looks at the service; for once a second.
+    package func look(uptime: Duration) {
+        let now = clock.now()
+        series.sample(at: now, uptime: uptime)
+        let found = findings() + refusals.findings(at: now)
+        book.withLock { book in
+            if book.problems.update(found, at: now.rfc3339) { book.version += 1 }
+        }
+    }
+
+    /// The problems, and those that are over if they are wanted.
+    package func problems(withHistory: Bool) -> [Problem] {
+        book.withLock { withHistory ? $0.problems.history : $0.problems.present }
+    }
+
+    /// The present problems, if they changed since a version; and their version.
+    func problems(since version: Int?) -> (version: Int, problems: [Problem])? {
+        book.withLock { $0.version == version ? nil : ($0.version, $0.problems.present) }
+    }
+
+    func addRoutes(to group: RouterGroup<ConsoleContext>) {
+        SeriesRoutes(recorder: series).add(to: group)
+        LiveRoutes(live: self).add(to: group)
+        EventRoutes(live: self).add(to: group)
+    }
+}

@@ -1,0 +1,139 @@
+// One device: its apps, what waits for it, and its last notifications.
+
+import { ask, get, post, withQuery } from "./api.js";
+import { h } from "./dom.js";
+import { ago, day, fullTime, number, short, shortTime, when } from "./format.js";
+import { connection, labels } from "./page-devices.js";
+import { address, link, place } from "./router.js";
+import { grouped, search } from "./search.js";
+import { stateTag } from "./states.js";
+import { table } from "./table.js";
+import { button, copyButton, empty, facts, failureNote, field, form, loading, section } from "./ui.js";
+import { t } from "./words.js";
+
+export default class Device {
+  constructor(app, route) {
+    this.app = app;
+    this.id = route.id;
+  }
+
+  get title() {
+    return this.device?.name ?? short(this.id, 20);
+  }
+
+  get want() {
+    return ["lines"];
+  }
+
+  get linesQuery() {
+    return `device:${this.id}`;
+  }
+
+  get path() {
+    return `/v1/devices/${encodeURIComponent(this.id)}`;
+  }
+
+  async start() {
+    const { app } = this;
+    try {
+      this.device = await get(this.path);
+      this.failure = null;
+    } catch (error) {
+      app.notice(error);
+      this.failure = error;
+      return app.draw();
+    }
+    app.draw();
+    try {
+      this.lines = (await search({ q: this.linesQuery, limit: 200 })).items;
+    } catch (error) {
+      app.notice(error);
+      this.lines = [];
+    }
+    return app.draw();
+  }
+
+  catchUp() {
+    this.start();
+  }
+
+  hear(kind, data) {
+    if (kind === "lines" && this.lines) this.lines = [...[...data.items].reverse(), ...this.lines].slice(0, 400);
+  }
+
+  view() {
+    const { device, failure, app } = this;
+    const head = h("div", { key: "head", class: "page-head" }, link("/devices", { class: "back" }, t("place.devices")),
+      h("h1", { dir: "auto" }, device?.name ?? this.id), device && connection(device),
+      device && h("div", { class: "actions" }, app.may("sender") && !device.revoked && link(address("/compose", { device: device.id }), { class: "button" }, t("device.send")),
+        app.may("admin") && device.connected && button(t("device.disconnect"), () => this.disconnect()), app.may("admin") && !device.revoked && button(t("revoke"), () => this.askRevoke())));
+    if (failure) return [head, failure.status === 404 ? empty(t("device.unknown")) : failureNote(failure, () => this.start())];
+    if (!device) return [head, loading()];
+    return [head, h("div", { key: "columns", class: "columns" }, h("div", { class: "stack" }, this.about(), this.appList()), this.last())];
+  }
+
+  askRevoke() {
+    const { device, app } = this;
+    app.ask({
+      title: t("device.revoke.title"), words: t("device.revoke.words", { name: device.name ?? device.id }), deed: t("revoke"), typed: device.name ?? device.id,
+      act: async () => {
+        await app.act(() => post(`${this.path}/revoke`), t("revoked.done"));
+        this.start();
+      },
+    });
+  }
+
+  async disconnect() {
+    await this.app.act(() => post(`${this.path}/disconnect`), t("device.disconnected"));
+    this.start();
+  }
+
+  /** Labels as words: `site=Berlin beta`. */
+  async label() {
+    const labels = Object.fromEntries(this.labelled.split(/\s+/).filter(Boolean).map((word) => [word.split("=")[0], word.includes("=") ? word.slice(word.indexOf("=") + 1) : ""]));
+    await this.app.act(() => ask("PUT", `${this.path}/labels`, { labels }), t("device.labelled"));
+    this.labelled = undefined;
+    this.start();
+  }
+
+  about() {
+    const { device } = this;
+    const labelled = this.labelled ?? Object.entries(device.labels ?? {}).map(([name, value]) => (value ? `${name}=${value}` : name)).join(" ");
+    return section(t("device.about"), { key: "about" }, facts([
+      [t("device.id"), h("span", { class: "mono" }, device.id)], [t("device.since"), device.connected && device.connected_since && ago(device.connected_since)],
+      [t("device.seen"), !device.connected && device.last_seen && `${fullTime(device.last_seen)} (${ago(device.last_seen)})`], [t("device.from"), device.last_address],
+      [t("series.notifications_waiting"), device.waiting !== undefined && number(device.waiting)], [t("devices.labels"), labels(device)],
+      [t("device.enrolled"), fullTime(device.created)], [t("devices.ends"), `${day(device.expires)} (${ago(device.expires)})`], [t("devices.revoked"), device.revoked && fullTime(device.revoked)],
+      [t("device.serial"), h("span", { class: "mono" }, device.serial)],
+    ]), this.app.may("admin") && !device.revoked && form(() => this.label(), { class: "find-row" },
+      field("labels", t("devices.labels"), labelled, (value) => (this.labelled = value), { kind: "bare find-wide", placeholder: "site=Berlin ring=beta" }), h("button", { type: "submit", class: "button" }, t("device.label"))));
+  }
+
+  appList() {
+    const { app, device } = this;
+    const apps = device.apps ?? [];
+    return section(t("devices.apps"), { key: "apps" }, apps.length === 0 ? empty(t("device.noapps")) : table({
+      caption: t("devices.apps"), rows: apps, id: (one) => `${one.topic} ${one.environment}`, columns: [
+        { label: t("col.app"), place: "main", cell: (one) => [h("span", null, one.topic), one.environment === "sandbox" && h("span", { class: "tag" }, t("env.sandbox"))] },
+        { label: t("device.registered"), place: "labelled", cell: (one) => one.registered && when(one.registered, day(one.registered)) },
+        { label: t("col.state"), place: "side", cell: (one) => one.removed ? h("span", { class: "tag" }, t("device.removed")) : !one.enabled && h("span", { class: "tag", "data-tone": "waiting" }, t("device.disabled")) },
+        { label: t("device.token"), cell: (one) => app.may("sender") && !device.revoked && !one.removed && copyButton(app, `token ${one.topic} ${one.environment}`, () => this.token(one), t("device.copy"), one.topic) },
+      ],
+    }));
+  }
+
+  async token(one) {
+    const answer = await this.app.act(() => post(withQuery(`${this.path}/apps/${encodeURIComponent(one.topic)}/token`, { environment: one.environment })));
+    return answer?.token ?? "";
+  }
+
+  last() {
+    const rows = grouped(this.lines ?? []).slice(0, 30);
+    return section(t("device.last"), { key: "last", actions: link(address("/notifications", { q: this.linesQuery }), { class: "button" }, t("device.all")) }, !this.lines ? loading() : rows.length === 0 ? empty(t("device.nothing")) : table({
+      key: "last", caption: t("device.last"), rows, id: ({ key }) => key, columns: [
+        { label: t("col.time"), place: "side", cell: ({ line }) => link(place("notifications", line.unique_id), { "data-row": "" }, when(line.time, shortTime(line.time))) },
+        { label: t("col.app"), place: "main", cell: ({ line }) => line.topic }, { label: t("col.state"), cell: ({ line }) => stateTag(line) },
+      ],
+    }));
+  }
+}

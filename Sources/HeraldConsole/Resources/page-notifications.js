@@ -1,0 +1,242 @@
+// Notifications: search and live.
+
+import { post } from "./api.js";
+import { bars } from "./charts.js";
+import { save } from "./clipboard.js";
+import { h } from "./dom.js";
+import { clockTime, duration, fullTime, number, short, shortTime, when } from "./format.js";
+import { icon } from "./icons.js";
+import { link, place } from "./router.js";
+import { asCSV, grouped, search, took } from "./search.js";
+import { stateTag } from "./states.js";
+import { table } from "./table.js";
+import { button, choice, empty, failureNote, form, loading } from "./ui.js";
+import { t } from "./words.js";
+
+const LIMIT = 200;
+/** Rows in the page; further ones come with a button. */
+const ROWS = 60;
+const MOST_LINES = 2000;
+const TERMS = ["topic:", "state:", "device:", "provider:", "reason:", "type:", "priority:", "after:", "-state:delivered"];
+const RANGES = ["", "-15m", "-1h", "-24h", "-7d"];
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+const TOKEN = /^[0-9a-f]{64,200}$/i;
+
+export default class Notifications {
+  constructor(app, route) {
+    this.app = app;
+    this.lines = [];
+    this.shown = ROWS;
+    this.isPaused = false;
+    this.waiting = [];
+    this.missed = 0;
+    this.isSearching = true;
+    this.unfolded = new Set();
+    this.set(route);
+  }
+
+  get title() {
+    return [this.q, t("place.notifications")].filter(Boolean).join(" – ");
+  }
+
+  get want() {
+    return this.isLive ? ["lines"] : [];
+  }
+
+  get linesQuery() {
+    return this.isLive ? this.q : "";
+  }
+
+  set({ query }) {
+    this.q = query.q ?? "";
+    this.typed = this.q;
+    this.from = query.from ?? "";
+    this.to = query.to ?? "";
+    this.isLive = query.live !== "0" && !this.to;
+  }
+
+  follow(route) {
+    const before = [this.q, this.from, this.to].join("\n");
+    this.set(route);
+    if (before !== [this.q, this.from, this.to].join("\n")) this.start();
+  }
+
+  start() {
+    this.shown = ROWS;
+    this.unfolded.clear();
+    return this.read(null);
+  }
+
+  catchUp() {
+    if (this.isLive && !this.isPaused) this.read(null);
+  }
+
+  close() {
+    this.reading?.abort();
+  }
+
+  async read(cursor) {
+    this.reading?.abort();
+    const request = new AbortController();
+    this.reading = request;
+    this.isSearching = true;
+    this.app.draw();
+    const after = this.from && !cursor ? this.from : this.after;
+    this.after = after;
+    try {
+      const answer = await search({ q: this.q, after: this.from ? after : null, before: this.to || null, limit: LIMIT, cursor }, request.signal);
+      this.lines = cursor ? [...this.lines, ...answer.items] : answer.items;
+      this.answer = answer;
+      this.failure = null;
+      this.waiting = [];
+      this.missed = 0;
+    } catch (error) {
+      if (error.name === "AbortError") return;
+      this.app.notice(error);
+      this.failure = error;
+    }
+    this.isSearching = false;
+    this.app.say(t("find.count", { count: grouped(this.lines).length }));
+    this.app.draw();
+  }
+
+  hear(kind, data) {
+    if (kind === "skipped") this.missed += data?.count ?? data?.lines ?? 1;
+    if (kind !== "lines" || !this.isLive) return;
+    this.missed += data.more ?? 0;
+    const isAway = this.isPaused || scrollY > 200 || document.querySelector(".found:hover, .found :focus-visible");
+    this.waiting = [...[...data.items].reverse(), ...this.waiting].slice(0, MOST_LINES);
+    if (!isAway) this.resume();
+  }
+
+  resume() {
+    this.lines = [...this.waiting, ...this.lines].slice(0, MOST_LINES);
+    this.waiting = [];
+    this.app.drawSoon();
+  }
+
+  pause() {
+    this.isPaused = !this.isPaused;
+    if (!this.isPaused) this.resume();
+    this.app.draw();
+  }
+
+  /** Searches for what was typed. An identifier opens its notification, and a token is asked for its device: no address has it. */
+  async find() {
+    const text = this.typed.trim();
+    if (UUID.test(text)) return this.app.go(place("notifications", text.toLowerCase()));
+    if (TOKEN.test(text) && this.app.may("sender")) {
+      const found = await this.app.act(() => post("/v1/tools/token", { text }));
+      if (found?.device) return this.app.setQuery({ q: [`device:${found.device}`, found.topic && `topic:${found.topic}`].filter(Boolean).join(" ") }, false);
+      if (found) this.app.fail(found.verdict ?? t("find.token"));
+      return undefined;
+    }
+    if (text === this.q) return this.start();
+    return this.app.setQuery({ q: text }, false);
+  }
+
+  view() {
+    const rows = grouped(this.lines);
+    return [
+      h("h1", { key: "title", class: "unseen" }, t("place.notifications")),
+      this.searchForm(),
+      this.failure && failureNote(this.failure, () => this.read(null)),
+      rows.length > 0 && this.histogram(rows),
+      this.tools(rows),
+      rows.length > 0 ? this.list(rows) : this.isSearching ? loading() : !this.failure && this.nothing(),
+      this.end(rows),
+    ];
+  }
+
+  searchForm() {
+    const add = (term) => {
+      this.typed = `${this.typed.trim()} ${term}`.trimStart();
+      this.app.draw();
+      document.getElementById("q").focus();
+    };
+    return h("div", { key: "search", class: "box find" },
+      form(() => this.find(), { class: "find-row", role: "search" },
+        h("div", { class: "find-field" }, icon("search"),
+          h("input", {
+            id: "q", type: "search", "aria-label": t("search.label"), placeholder: t("find.place"), autocomplete: "off", spellcheck: "false", autocapitalize: "off", dir: "auto",
+            prop: { value: this.typed }, on: { input: ({ target }) => (this.typed = target.value) },
+          })),
+        choice("from", t("find.range"), RANGES.includes(this.from) ? this.from : "own", [...RANGES.map((one) => [one, t(`find.range${one || ".any"}`)]), ...(RANGES.includes(this.from) ? [] : [["own", t("find.own")]])],
+          (one) => one !== "own" && this.app.setQuery({ from: one, to: null }), { kind: "bare" }),
+        h("button", { type: "submit", class: "button main" }, t("find.send"))),
+      h("div", { class: "terms", role: "group", "aria-label": t("find.terms") }, TERMS.map((term) => h("button", { key: term, type: "button", class: "chip mono", on: { click: () => add(term) } }, term)),
+        h("span", { class: "quiet small-screen-no" }, t("find.paste"))),
+      !RANGES.includes(this.from) && h("p", { class: "quiet" }, t("find.between", { from: fullTime(this.from), to: this.to ? fullTime(this.to) : "…" }), " ",
+        button(t("find.anytime"), () => this.app.setQuery({ from: null, to: null }))));
+  }
+
+  tools(rows) {
+    const shown = () => rows.slice(0, this.shown).flatMap(({ lines }) => lines);
+    const count = this.waiting.length + this.missed;
+    return h("div", { key: "tools", class: "tools" },
+      h("p", { class: "grow" }, h("strong", null, t("find.count", { count: rows.length, n: number(rows.length) })), this.answer && !this.answer.complete && h("span", { class: "quiet" }, ` ${t("find.sofar")}`)),
+      this.isLive && count > 0 && button(t("live.new", { count, n: number(count) }), () => (this.missed ? this.read(null) : this.resume()), { kind: "main", key: "new" }),
+      !this.to && button(this.isPaused ? t("live.go") : t("live.on"), () => this.pause(), { key: "live", icon: this.isPaused ? "play" : "pause", "aria-pressed": String(!this.isPaused), kind: this.isPaused ? "" : "is-live" }),
+      button("CSV", () => save("notifications.csv", asCSV(shown()), "text/csv"), { icon: "download", key: "csv", disabled: rows.length === 0, about: t("find.shown") }),
+      button("JSON", () => save("notifications.jsonl", shown().map((line) => `${JSON.stringify(line)}\n`).join("")), { icon: "download", key: "json", disabled: rows.length === 0, about: t("find.shown") }));
+  }
+
+  histogram(rows) {
+    const times = rows.map(({ line }) => Date.parse(line.time));
+    const [first, last] = [Math.min(...times), Math.max(...times)];
+    const step = Math.max(1, Math.ceil((last - first + 1) / 60_000));
+    const values = new Array(Math.max(1, Math.ceil((last - first + 1) / (step * 1000)))).fill(0);
+    const end = first + values.length * step * 1000;
+    for (const time of times) values[Math.min(values.length - 1, Math.floor((time - first) / (step * 1000)))] += 1;
+    return h("div", { key: "histogram", class: "histogram" }, bars(this.app, {
+      key: "histogram", end, step, label: t("find.histogram", { count: rows.length, n: number(rows.length), from: shortTime(first), to: shortTime(last) }),
+      series: [{ label: t("find.matches"), values }], pick: (from, to) => this.app.setQuery({ from: new Date(from).toISOString(), to: new Date(to).toISOString() }, false),
+    }));
+  }
+
+  list(rows) {
+    const unfold = (key) => {
+      if (!this.unfolded.delete(key)) this.unfolded.add(key);
+      this.app.draw();
+    };
+    return h("div", { key: "found", class: "box flush found" }, table({
+      key: "found", caption: t("place.notifications"), rows: rows.slice(0, this.shown), id: ({ key }) => key,
+      columns: [
+        { label: t("col.time"), place: "side", cell: ({ line }) => link(place("notifications", line.unique_id), { "data-row": "" }, when(line.time, `${shortTime(line.time)}`)) },
+        { label: t("col.app"), place: "main", cell: ({ line }) => [h("span", null, line.topic), line.environment === "sandbox" && h("span", { class: "tag" }, t("env.sandbox"))] },
+        { label: t("col.device"), cell: ({ line }) => line.device ? link(place("devices", line.device), null, line.device) : line.devices !== undefined && t("just.devices", { count: line.devices, n: number(line.devices) }) },
+        { label: t("col.by"), cell: ({ line, lines }) => short((line.provider ?? lines.find(({ provider }) => provider)?.provider) || "", 22), place: "wide" },
+        { label: t("col.type"), cell: ({ lines }) => [first(lines, "type"), first(lines, "priority")].filter(Boolean).join(" · "), place: "wide" },
+        { label: t("col.state"), place: "more", cell: ({ line }) => [stateTag(line), line.replacement && [" ", link(place("notifications", line.replacement), null, short(line.replacement))]] },
+        { label: t("col.took"), isNumber: true, place: "wide", cell: (row) => took(row) === null ? "–" : duration(took(row)) },
+        { label: t("col.lines"), place: "no", cell: ({ key, line, lines }) => h("button", {
+          type: "button", class: "fold", "aria-expanded": String(this.unfolded.has(key)), "aria-label": t("find.unfold", { id: short(line.id) }), on: { click: () => unfold(key) },
+        }, number(lines.length)) },
+      ],
+      after: ({ key, lines }) => this.unfolded.has(key) && h("ol", { class: "lines" }, [...lines].reverse().map((line, index) => h("li", { key: index }, when(line.time, clockTime(line.time, true)), stateTag(line), line.node && h("span", { class: "quiet" }, line.node)))),
+    }));
+  }
+
+  nothing() {
+    return empty(this.q || this.from ? t("find.none") : t("just.none"), h("p", { class: "quiet" }, t("find.none.hint")));
+  }
+
+  end(rows) {
+    const { answer } = this;
+    if (rows.length > this.shown) return h("div", { key: "end", class: "more" }, button(t("list.more"), () => {
+      this.shown += ROWS;
+      this.app.draw();
+    }));
+    if (!answer) return null;
+    const back = answer.searched_back_to && t("find.back", { time: shortTime(answer.searched_back_to), took: duration(answer.took_ms ?? 0) });
+    return h("div", { key: "end", class: "more" }, back && h("span", { class: "quiet" }, back), answer.missing_nodes?.length > 0 && h("span", { "data-tone": "bad", class: "tag" }, t("find.missing", { nodes: answer.missing_nodes.join(", ") })),
+      answer.cursor && this.lines.length < MOST_LINES && button(t("find.on"), () => {
+        this.shown += ROWS;
+        this.read(answer.cursor);
+      }, { disabled: this.isSearching }));
+  }
+}
+
+function first(lines, name) {
+  return lines.find((line) => line[name] !== undefined)?.[name];
+}

@@ -1,0 +1,38 @@
+// Searches of the journal, and what belongs to one notification in their lines.
+
+import { post } from "./api.js";
+
+/** Searches; stops a search that takes longer than its reader. */
+export function search(question, signal) {
+  const set = Object.fromEntries(Object.entries(question).filter(([, value]) => value !== null && value !== undefined && (value !== "" || question.q === value)));
+  return post("/v1/journal/search", set, signal);
+}
+
+/** Lines, newest first, as notifications: each with its newest line and all of its lines. */
+export function grouped(lines) {
+  const groups = new Map();
+  for (const line of lines) {
+    const key = `${line.unique_id} ${line.device}`;
+    const group = groups.get(key);
+    if (group) group.lines.push(line);
+    else groups.set(key, { key, line, lines: [line] });
+  }
+  return [...groups.values()];
+}
+
+/** The time from the first line to a line that is the end, in milliseconds; null if there is none yet. */
+export function took({ line, lines }) {
+  const first = lines.at(-1);
+  return first.state === "received" && line !== first ? Date.parse(line.time) - Date.parse(first.time) : null;
+}
+
+/** A field with a comma, a quote or a line break is quoted; a formula of a spreadsheet is made a text. */
+function cell(value) {
+  const text = String(value ?? "").replace(/^[=+\-@\t\r]/, "'$&");
+  return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+export function asCSV(lines) {
+  const names = ["time", "id", "unique_id", "topic", "environment", "device", "provider", "type", "priority", "size", "state", "reason", "replacement", "node"];
+  return [names, ...lines.map((line) => names.map((name) => line[name]))].map((row) => `${row.map(cell).join(",")}\r\n`).join("");
+}

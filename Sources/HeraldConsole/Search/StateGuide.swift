@@ -1,0 +1,175 @@
+package import HeraldMailbox
+package import HeraldModel
+
+/// The events of the journal in plain words, for people who wonder where their notification is.
+package enum StateGuide {
+    /// An event, its cause or consequence, and what to do; empty where nothing is to be said.
+    package typealias Entry = (words: String, hint: String)
+
+    /// The guide to a state.
+    package static func entry(_ state: JournalState) -> Entry {
+        switch state {
+        case .received: ("Herald accepted the notification.", "")
+        case .delivered: ("The device confirmed it.", "Whether it is shown, the app and the device's settings decide.")
+        case .deliveredFromStorage:
+            ("The device fetched it after its absence, and confirmed it.", "It waited in the store until then.")
+        case .deliveredUnacknowledged, .deliveredUnacknowledgedFromStorage:
+            (
+                "It was sent to the device, which is not asked to confirm it.",
+                "The device subscribes at QoS 0. Let it subscribe at QoS 1, and it confirms."
+            )
+        case .refusedByDevice, .refusedByDeviceFromStorage:
+            ("The device refused it.", "Its MQTT client answered with an error: look into the device's log.")
+        case .storedDeviceOffline:
+            ("It waits for the device, which is not connected.", "It is sent when the device connects.")
+        case .storedPower:
+            (
+                "It waits, because the device saves power.",
+                "Low priority waits for the next wake-up. Send it with apns-priority 10 if it is urgent."
+            )
+        case .storedUnacknowledged:
+            ("It was sent, and the device has not confirmed it yet.", "It is sent again if the device connects anew.")
+        case .storedBacklog:
+            (
+                "It waits behind others that the device has not confirmed.",
+                "The device is slow, or its connection hangs: look into the device's log."
+            )
+        case .storedBudget:
+            (
+                "It waits, because the app has used up its background pushes.",
+                "Send fewer background pushes; some few an hour are sent."
+            )
+        case .storedBeforeDelivery: ("It is safe in the cluster, and goes to the device next.", "")
+        case .replaced:
+            (
+                "A newer notification took its place before it was delivered.",
+                "A device keeps one waiting notification for each app. The newer one has its own life."
+            )
+        case .sentToSubscribers: ("The broadcast went to the connected subscribers of the channel.", "")
+        case .storedForSubscribers: ("The broadcast is kept for devices that subscribe later.", "")
+        case .refusedByService:
+            ("Herald refused the request.", "The provider got the reason in the answer.")
+        case .refusedByDrill: ("A drill refused it.", drillHint)
+        case .lostByDrill: ("A drill lost it, and the provider got no answer.", drillHint)
+        case .answerWithheldByDrill: ("Herald accepted it, and a drill withheld the answer.", drillHint)
+        default: discarded(state)
+        }
+    }
+
+    private static let drillHint = "This is an exercise: `herald drill list` shows the drills, and stops them."
+
+    private static func discarded(_ state: JournalState) -> Entry {
+        switch state {
+        case .discardedUnregistered, .discardedUnregisteredFromStorage:
+            (
+                "It was thrown away: the app is not on the device any more.",
+                "Providers get 410 Unregistered for this token. Delete the token."
+            )
+        case .discardedExpired, .discardedExpiredFromStorage:
+            (
+                "It was thrown away: its time was over.",
+                "apns-expiration sets the time. The device was away or busy until then."
+            )
+        case .discardedDisabled, .discardedDisabledFromStorage:
+            (
+                "It was thrown away: the user has turned off notifications of this app.",
+                "Nothing is wrong. The user can turn them on in the device's settings."
+            )
+        case .discardedUndeliverable:
+            (
+                "It was thrown away: its payload is not a JSON object.",
+                "Mend the payload: `herald check` tells what is wrong."
+            )
+        case .discardedTooLarge, .discardedTooLargeFromStorage:
+            (
+                "It was thrown away: it is larger than the device accepts.",
+                "The device sets its maximum packet size when it connects. Send less, or let it accept more."
+            )
+        case .discardedDeviceOffline:
+            (
+                "It was thrown away: the device was away, and it was not to be stored.",
+                "It had apns-expiration 0. Leave this out, and it waits for the device."
+            )
+        case .discardedPower:
+            (
+                "It was thrown away: the device saves power, and it was not to be stored.",
+                "Leave out apns-expiration 0, or send it with apns-priority 10."
+            )
+        case .discardedBacklog:
+            (
+                "It was thrown away: the device was behind, and it was not to be stored.",
+                "Leave out apns-expiration 0, and it waits for its turn."
+            )
+        case .discardedBudget:
+            (
+                "It was thrown away: the app has used up its background pushes, and it was not to be stored.",
+                "Send fewer background pushes, or leave out apns-expiration 0."
+            )
+        case .discardedChannelDeleted: ("It was thrown away: its channel was deleted.", "")
+        default: (state.words.prefix(1).uppercased() + state.words.dropFirst() + ".", "")
+        }
+    }
+
+    /// The guide to a refused request, with the words about this one, or those about every one of the reason.
+    package static func entry(_ reason: RefusalReason, explanation: String? = nil) -> Entry {
+        let cause = sentence(explanation.flatMap { $0.isEmpty ? nil : $0 } ?? reason.explanation)
+        let advice =
+            switch reason.advice {
+            case .giveUp: "Do not send it again unchanged."
+            case .renewToken: "Make a new provider token, and send it again."
+            case .retryLater: "Send it again later."
+            }
+        return ("Herald refused the request: \(reason.httpStatus) \(reason.rawValue).", "\(cause) \(advice)")
+    }
+
+    private static func sentence(_ text: String) -> String {
+        let text = text.prefix(1).uppercased() + text.dropFirst()
+        return text.hasSuffix(".") ? text : text + "."
+    }
+}
+
+extension JournalState {
+    /// Whether the notification reached the device.
+    var isDelivery: Bool {
+        switch self {
+        case .delivered, .deliveredFromStorage, .deliveredUnacknowledged, .deliveredUnacknowledgedFromStorage: true
+        default: false
+        }
+    }
+
+    /// Whether nothing more happens to the notification.
+    var isFinal: Bool {
+        switch self {
+        case .received, .storedDeviceOffline, .storedPower, .storedUnacknowledged, .storedBacklog, .storedBudget,
+            .storedBeforeDelivery, .storedForSubscribers, .answerWithheldByDrill:
+            false
+        default: true
+        }
+    }
+}
+
+extension JournalEntry {
+    private static let states = Dictionary(
+        JournalState.allCases.map { ($0.words, $0) },
+        uniquingKeysWith: { first, _ in first }
+    )
+
+    /// The state of the line; nil for one of another version of Herald.
+    package var journalState: JournalState? {
+        if status != nil { return .refusedByService }
+        return JournalEntry.states[reason.map { "\(state) (\($0))" } ?? state]
+    }
+}
+
+extension JournalLife.Words {
+    /// The words about a line.
+    package init(_ line: JournalEntry) {
+        let entry: StateGuide.Entry =
+            if line.status != nil, let reason = line.reason.flatMap(RefusalReason.init(rawValue:)) {
+                StateGuide.entry(reason, explanation: line.explanation)
+            } else {
+                line.journalState.map { StateGuide.entry($0) } ?? (line.state, "")
+            }
+        self.init(time: line.time, words: entry.words, hint: entry.hint)
+    }
+}

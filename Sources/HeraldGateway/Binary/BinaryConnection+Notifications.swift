@@ -1,0 +1,107 @@
+import HeraldMailbox
+import HeraldModel
+import HeraldTrust
+import HeraldWire
+import Logging
+import NIOCore
+
+/// Notifications of a binary connection, and their refusals.
+extension BinaryConnection {
+    func take(_ request: BinaryNotification, as number: UInt64, _ now: WallTime) {
+        guard let authorization, let handler = membership?.handler else { return }
+        func post(_ use: TopicUse?, _ send: (Completion) -> PostDecision) -> PostDecision {
+            let first = validator.admission.begin(use, completions: handler)
+            if case .undecided = first { return .refused(.serviceUnavailable, since: nil) }
+            // Without a claim it is posted, too: the certificate names its topic.
+            let decision = send(Completion(handler: first.claim ?? handler, number: number))
+            return first.claim?.follow(decision, number: number) ?? decision
+        }
+        let decision: PostDecision
+        switch validator.decide(request, authorization, ids: &ids, now: now) {
+        case .refused(let refusal):
+            return refuse(number, refusal, request)
+        case .unknown(let refusal, let part):
+            if let refusal = confirm(request, number, refusal, on: part, for: handler) {
+                refuse(number, refusal, request)
+            }
+            return
+        case .notification(let notification, let generation, let use):
+            caught[number]?.note(notification)
+            inFlight.note(number, posted: InFlightNotifications.Posted(notification))
+            decision = post(use) { service.sink.post(Envelope(notification, generation: generation, completion: $0)) }
+        case .unreadable(let notification, let generation, let use):
+            caught[number]?.note(notification)
+            inFlight.note(number, posted: InFlightNotifications.Posted(notification))
+            decision = post(use) { completion in
+                let envelope = Envelope(notification, generation: generation, completion: completion)
+                return service.sink.discard(envelope, as: .discardedUndeliverable)
+            }
+        }
+        switch decision {
+        case .pending: break
+        case .accepted: settled(number, .accepted, now: .now())
+        case .refused(let refusalReason, let since):
+            refuse(number, Refusal(refusalReason, since: since), request)
+        }
+    }
+
+    /// Refuses a notification, in a cluster when it is certain that no other node has what is missing here.
+    /// - Returns: nil while that is asked.
+    private func confirm(
+        _ request: BinaryNotification,
+        _ number: UInt64,
+        _ refusal: Refusal,
+        on part: SharedPart,
+        for handler: any CompletionHandler
+    ) -> Refusal? {
+        guard let confirmations = service.confirmations else { return refusal }
+        guard unknown[number] == nil else {
+            unknown[number] = nil
+            confirmations.ended(isRefused: true)
+            return refusal
+        }
+        unknown[number] = request
+        let isUnderWay = confirmations.confirm(part) { isCaughtUp in
+            handler.settle(number, isCaughtUp ? .decideAgain : .refused(.serviceUnavailable))
+        }
+        return isUnderWay ? nil : Refusal(.serviceUnavailable)
+    }
+
+    /// Refuses an open notification, on record.
+    func refuse(_ number: UInt64, _ refusal: Refusal, _ request: BinaryNotification?) {
+        let (posted, status) = (inFlight.posted(number), refusal.refusalReason.binaryStatus)
+        guard inFlight.settle(number, refusedWith: status) else { return }
+        if !caught.isEmpty {
+            caught[number]?.message.explanation = refusal.why
+            endCatch(number, .refused(refusal.refusalReason))
+        }
+        service.logger.debug("notification refused", metadata: ["reason": "\(refusal.why)"])
+        service.metrics.count(status)
+        record(refusal, request, posted, identifier: request?.identifier)
+    }
+
+    func record(
+        _ refusal: Refusal,
+        _ request: BinaryNotification? = nil,
+        _ posted: InFlightNotifications.Posted? = nil,
+        identifier: UInt32?
+    ) {
+        guard let authorization else { return }
+        let (now, admission) = (service.clock.now(), service.admission)
+        service.sink.refuse(at: now) {
+            RefusedRequest(
+                request,
+                posted: posted,
+                identifier: identifier,
+                by: authorization,
+                ids: &ids,
+                admission
+            ).line(refusal, admission, at: now)
+        }
+    }
+
+    func refuse(_ reference: Reference, _ status: BinaryStatus) {
+        inFlight.refuse(reference, status)
+        service.metrics.count(status)
+    }
+}

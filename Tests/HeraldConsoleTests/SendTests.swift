@@ -1,0 +1,50 @@
+import Foundation
+import HeraldModel
+import HeraldWeb
+import Testing
+
+@testable import HeraldConsole
+
+struct SendTests {
+    private func caller(_ role: ConsoleRole) -> ConsoleCaller {
+        ConsoleCaller(member: ConsoleMember(name: "ci", role: role), address: "127.0.0.1", proof: .token)
+    }
+
+    @Test func `a sender sends in the sandbox, an admin in both environments`() throws {
+        try SendRoutes.check(.sandbox, caller(.sender))
+        try SendRoutes.check(.production, caller(.admin))
+        #expect(throws: AdminError.self) { try SendRoutes.check(.production, caller(.sender)) }
+        #expect(throws: AdminError.self) { try SendRoutes.check(.production, nil) }
+    }
+
+    @Test func `ten orders come at once, and the next waits`() {
+        let pace = SendPace()
+        let admitted = (1...30).count { _ in pace.admits() }
+        #expect((10...12).contains(admitted))
+    }
+
+    private func order(_ text: String) throws -> SendOrder {
+        try JSONDecoder().decode(SendOrder.self, from: Data(text.utf8))
+    }
+
+    @Test func `an order has one recipient or a list, and a payload as JSON or byte for byte`() throws {
+        let one = try order(
+            #"{"to":{"device":"kitchen","topic":"a.b"},"payload":{"aps":{"badge":1,"x":[1.5,null,true]}}}"#
+        )
+        #expect(!one.isList && one.environment == .production)
+        #expect(String(decoding: one.payload, as: UTF8.self) == #"{"aps":{"badge":1,"x":[1.5,null,true]}}"#)
+        let list = try order(#"{"to":[{"token":"00","topic":"a.b"}],"environment":"sandbox","payload":"{ }"}"#)
+        #expect(list.isList && list.environment == .sandbox && list.payload == Array("{ }".utf8))
+    }
+
+    @Test(arguments: [
+        #"{"to":{"topic":"a.b"},"payload":{}}"#, #"{"to":{"device":"a","token":"00","topic":"a.b"},"payload":{}}"#,
+        #"{"to":[],"payload":{}}"#, #"{"to":{"token":"00","topic":"a.b"}}"#,
+        #"{"to":{"token":"00","topic":"a.b"},"payload":[]}"#,
+        #"{"to":{"token":"00","topic":"a.b"},"payload":{},"environment":"both"}"#,
+        #"{"to":{"token":"00","topic":"a.b"},"payload":{},"headers":{"apns-priority":5}}"#,
+    ])
+    func `what is missing or doubled is refused with what to write`(text: String) {
+        #expect(throws: WebRefusal.self) { try order(text) }
+    }
+}

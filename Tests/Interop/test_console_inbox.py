@@ -1,0 +1,258 @@
+"""The console for people who test: what is caught, sending, and the tools."""
+
+import json
+import os
+import pathlib
+import queue
+import subprocess
+import threading
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+
+import pytest
+
+import channels
+from binary import Binary, framed
+from provider import Provider, away_device, listening_device, provider_token
+from service import HERALD, PATIENCE, TEAM, TOPIC, Service, eventually, herald
+
+
+def ask(service, method, path, body=None, status=200, **query):
+    """The JSON of an answer of the console."""
+    token = (service.data / "run" / "admin.token").read_text().strip()
+    text = "?" + urllib.parse.urlencode(query) if query else ""
+    request = urllib.request.Request(
+        f"http://127.0.0.1:{service.listeners['console']}{path}{text}", method=method,
+        headers={"authorization": f"Bearer {token}"}, data=None if body is None else json.dumps(body).encode(),
+    )
+    try:
+        answer = urllib.request.urlopen(request, timeout=PATIENCE)
+    except urllib.error.HTTPError as error:
+        answer = error
+    with answer:
+        value = json.load(answer)
+    assert answer.status == status, value
+    return value
+
+
+def caught(service, query="", **options):
+    return ask(service, "GET", "/v1/caught", q=query, **options)["items"]
+
+
+@pytest.fixture(scope="module")
+def scene(tmp_path_factory):
+    """A service that catches everything, with a device that is away, one that listens, and a provider's key."""
+    service = Service(tmp_path_factory.mktemp("inbox") / "data", "--catch", "all").start()
+    try:
+        away = away_device(service)
+        with listening_device(service) as device:
+            service.away, service.awake, service.key = away, device, service.provider_key()
+            yield service
+    finally:
+        service.close()
+
+
+def test_a_push_is_caught_with_its_answer_and_no_secret(scene):
+    with Provider(scene, key=scene.key) as provider:
+        answer = provider.push(
+            scene.awake.token, {"aps": {"alert": "hi"}}, priority="10", push_type="alert", headers=[("herald-tag", "one")]
+        )
+    (entry,) = caught(scene, "tag:one", wait=10)
+    assert entry["id"] == answer.id and entry["status"] == answer.status == 200
+    assert (entry["topic"], entry["device"], entry["provider"]) == (TOPIC, scene.awake.id, scene.key[1])
+    assert json.loads(entry["payload"]) == {"aps": {"alert": "hi"}} and entry["findings"] == 0
+    assert entry["explanation"].startswith("delivered") and entry["headers"]["apns-priority"] == "10"
+    assert scene.awake.token not in json.dumps(entry) and "authorization" not in entry["headers"]
+    assert ask(scene, "GET", f"/v1/caught/{answer.id}") == entry
+    assert ask(scene, "GET", f"/v1/caught/{entry['unique_id']}") == entry
+
+
+def test_what_is_refused_is_caught_with_its_reason(scene):
+    tag = [("herald-tag", "refused")]
+    with Provider(scene, key=scene.key) as provider:
+        provider.push("00" * 32, headers=tag)
+        provider.push(scene.away.token, b"{", headers=tag)
+        provider.push(scene.away.token, {"aps": {"allert": "x"}}, push_type="nothing", headers=tag)
+    with Provider(scene) as stranger:
+        stranger.push(scene.away.token, headers=tag)
+    found = caught(scene, "tag:refused", wait=10)
+    assert [each["reason"] for each in found] == ["MissingProviderToken", "InvalidPushType", "BadPayload", "BadDeviceToken"]
+    assert "provider" not in found[0] and found[1]["findings"] > 0
+    assert len(caught(scene, "tag:refused -reason:BadPayload status:400")) == 2
+
+
+def test_a_wait_is_answered_as_soon_as_a_push_comes_and_parallel_tests_see_their_own(scene):
+    results = queue.Queue()
+
+    def wait(tag):
+        results.put((tag, caught(scene, f"tag:{tag}", wait=50)))
+
+    threads = [threading.Thread(target=wait, args=(tag,)) for tag in ("left", "right")]
+    for thread in threads:
+        thread.start()
+    begun = time.monotonic()
+    with Provider(scene, key=scene.key) as provider:
+        provider.push(scene.away.token, {"aps": {"alert": "r"}, "herald": {"tag": "right"}})
+        assert results.get(timeout=PATIENCE)[0] == "right" and results.empty()
+        provider.push(scene.away.token, {"aps": {"alert": "l"}, "herald": {"tag": "left"}})
+    tag, (entry,) = results.get(timeout=PATIENCE)
+    assert (tag, json.loads(entry["payload"])["aps"]["alert"]) == ("left", "l")
+    assert time.monotonic() - begun < 40
+    assert ask(scene, "DELETE", "/v1/caught", q="tag:left") == {"deleted": 1}
+    assert caught(scene, "tag:left") == [] and len(caught(scene, "tag:right")) == 1
+    assert caught(scene, "tag:left", wait="0.05") == []
+
+
+def test_broadcasts_and_the_binary_interface_are_caught(scene):
+    with Provider(scene, key=scene.key) as provider:
+        channels.publish(provider, channels.create(provider), headers=[("herald-tag", "cast")])
+    (entry,) = caught(scene, "tag:cast", wait=10)
+    assert entry["headers"]["apns-channel-id"] and entry["topic"] == TOPIC and entry["device"] == ""
+    certificate = scene.provider_certificate(TOPIC)
+    with Binary(scene, certificate) as client:
+        client.send(framed(7, scene.away.token, b'{"aps":{},"herald":{"tag":"old"}}'))
+        (entry,) = caught(scene, "tag:old", wait=10)
+    assert (entry["interface"], entry["status"], entry["headers"]["identifier"]) == ("binary", 0, "7")
+    by_kind = {each["kind"]: each["id"] for each in ask(scene, "GET", "/v1/credentials")}
+    assert entry["provider"] == by_kind["certificate"]
+
+
+def test_the_console_sends_as_any_provider_does(scene):
+    order = {
+        "to": {"device": scene.awake.id, "topic": TOPIC}, "payload": {"aps": {"alert": "from the console"}},
+        "headers": {"apns-push-type": "alert", "herald-tag": "sent"},
+    }
+    answer = ask(scene, "POST", "/v1/send", order)
+    assert answer["status"] == 200 and answer["explanation"].startswith("delivered") and answer["took_ms"] > 0
+    message = scene.awake.next()
+    while message.json() != order["payload"]:
+        message = scene.awake.next()
+    eventually(lambda: "delivered" in [line["state"] for line in ask(scene, "GET", "/v1/journal", notification=answer["id"])])
+    lines = ask(scene, "GET", "/v1/journal", notification=answer["id"])
+    assert {line.get("provider", "console") for line in lines} == {"console"}
+    (entry,) = caught(scene, "tag:sent")
+    assert entry["provider"] == "console" and entry["id"] == answer["id"]
+    assert [each["id"] for each in ask(scene, "GET", "/v1/credentials") if each["id"] == "console"] == ["console"]
+    # It claims no topic: its first user still can.
+    assert {app.get("owner") for app in ask(scene, "GET", "/v1/apps", topic=TOPIC)} == {TEAM}
+    ask(scene, "POST", "/v1/credentials/console/revoke", {}, status=409)
+
+
+def test_the_console_sends_to_tokens_lists_and_channels_and_gets_true_refusals(scene):
+    def send(to, status=200, **more):
+        return ask(scene, "POST", "/v1/send", {"to": to, "payload": {"aps": {"alert": "x"}}, **more}, status=status)
+
+    token = {"token": scene.away.token, "topic": TOPIC}
+    answers = send([token, {"token": "00" * 32, "topic": TOPIC}])["items"]
+    assert [(each["status"], each.get("reason")) for each in answers] == [(200, None), (400, "BadDeviceToken")]
+    with Provider(scene, key=scene.key) as provider:
+        channel = channels.create(provider)
+    assert send({"channel": channel, "topic": TOPIC}, headers={"apns-push-type": "liveactivity"})["status"] == 200
+    assert send(token, environment="sandbox")["reason"] == "BadDeviceToken"
+    herald("drill", "start", "refuse", "--reason", "TooManyRequests", "--data", scene.data)
+    try:
+        assert send(token)["reason"] == "TooManyRequests"
+    finally:
+        herald("drill", "stop", "--all", "--data", scene.data)
+    assert "not registered" in send({"device": scene.away.id, "topic": "com.example.else"}, status=404)["error"]
+    assert "no field" in send(token, status=400, headers={"authorization": "x"})["error"]
+    assert "apns-priority" in send(token, status=400, headers={"apns-priority": "7"})["error"]
+    assert "list of 1 to 100" in send([token] * 101, status=400)["error"]
+
+
+def test_the_tools_read_what_people_have(scene):
+    def tool(name, status=200, **body):
+        return ask(scene, "POST", f"/v1/tools/{name}", body, status=status)
+
+    check = tool("check", payload='{"aps":{"allert":"x"}}')
+    assert (check["accepted"], check["size"], check["limit"], check["binary"]) == (True, 22, 4096, {"limit": 2048, "status": 0})
+    assert any(finding["place"] == "aps.allert" for finding in check["findings"])
+    broken = tool("check", payload="{")
+    assert broken["http2"] == {"status": 400, "reason": "BadPayload"}
+    preview = tool("preview", payload={"aps": {"alert": {"loc-key": "READY"}}}, languages=["en", "de"])
+    assert preview["languages"] == ["en", "de"] and preview["presentations"][0]["body"] == "READY"
+    assert {"locked", "foreground", "style none"} <= {view["state"] for view in preview["presentations"]}
+    token = tool("token", text=scene.away.token)
+    assert (token["device"], token["topic"], token["live"]) == (scene.away.id, TOPIC, True)
+    assert tool("token", text="00" * 32)["verdict"].startswith("BadDeviceToken")
+    jwt = tool("jwt", text="bearer " + provider_token(scene.key))
+    assert jwt["accepted"] and jwt["key_is_known"] and (jwt["key"], jwt["team"]) == scene.key[1:]
+    assert json.loads(jwt["claims"])["iss"] == TEAM and abs(jwt["age_seconds"]) < 60
+    old = tool("jwt", text=provider_token(scene.key, age=7200))
+    assert (old["accepted"], old["reason"], old["age_seconds"] >= 7200) == (False, "ExpiredProviderToken", True)
+    assert tool("jwt", text=f"{provider_token(scene.key)[:-4]}AAAA")["reason"] == "InvalidProviderToken"
+    pem = scene.provider_certificate(TOPIC).read_text()
+    assert "private key" in tool("certificate", text=pem, status=400)["error"]
+    public = pem[:pem.index("-----END CERTIFICATE-----")] + "-----END CERTIFICATE-----\n"
+    (item,) = tool("certificate", text=public)["items"]
+    assert (item["topics"], item["environments"], item["accepted"]) == ([TOPIC], ["production", "sandbox"], True)
+    (authority,) = tool("certificate", text=(scene.data / "ca.pem").read_text())["items"][:1]
+    assert not authority["accepted"] and authority["explanation"]
+    frame = framed(9, scene.away.token, b'{"aps":{}}', priority=5).hex()
+    found = tool("frame", text=frame + "0000")
+    assert found["items"][0]["identifier"] == 9 and found["items"][0]["payload"] == '{"aps":{}}' and found["rest"] == 2
+    assert found["items"][0]["token"] == scene.away.token[:8] + "…"
+    assert tool("frame", text="09")["items"] == [
+        {"status": 128, "fault": "not a frame of command 0, 1 or 2, or an item is doubled or has a wrong length"}
+    ]
+    assert "hexadecimal" in tool("frame", text="zz", status=400)["error"]
+
+
+def bytes_below(folder, word):
+    """The files that have a word."""
+    return [path for path in pathlib.Path(folder).rglob("*") if path.is_file() and word in path.read_bytes()]
+
+
+@pytest.mark.parametrize("options", [("--catch", "off"), ("--catch", "all")])
+def test_a_caught_payload_is_in_no_file(fresh, tmp_path, options):
+    secret = b"canary-" + os.urandom(8).hex().encode()
+    service = fresh(*options, "--log-level", "trace").start()
+    payload = b'{"aps":{"alert":"%s"}}' % secret
+    with listening_device(service) as device:
+        # Delivered at once, so the store never has it.
+        with Provider(service, key=service.provider_key()) as provider:
+            assert provider.push(device.token, payload).status == 200
+            provider.push("00" * 32, payload)
+        device.next()
+    count = 0 if "off" in options else 2
+    assert len(caught(service)) == count
+    health = ask(service, "GET", "/health")
+    assert ("notes" in health) == bool(count)
+    metrics = urllib.request.urlopen(f"http://127.0.0.1:{service.listeners['console']}/metrics", timeout=PATIENCE).read()
+    assert (b"\nherald_catching 1" in metrics) == bool(count)
+    herald("backup", "--data", service.data, tmp_path / "copy")
+    lines = "\n".join(service.lines)
+    assert ("payloads are caught" in lines) == bool(count)
+    service.stop()
+    assert secret.decode() not in "\n".join(service.lines)
+    assert bytes_below(tmp_path, secret) == []
+    service.start("--catch", "off")
+    assert caught(service) == []
+
+
+def test_catching_is_switched_for_a_time_and_off_forgets(fresh):
+    service = fresh("--clock", "adjustable").start()
+    token = away_device(service).token
+    key = service.provider_key()
+    assert "nothing is caught" in ask(service, "GET", "/v1/caught", status=409, wait=5)["error"]
+    state = ask(service, "PUT", "/v1/catch", {"topics": [TOPIC], "minutes": 5})
+    assert state["topics"] == [TOPIC] and state["until"]
+    with Provider(service, key=key) as provider:
+        provider.push(token)
+        assert len(caught(service)) == 1
+        herald("clock", "advance", "6m", "--data", service.data)
+        assert ask(service, "GET", "/v1/caught")["catching"]["topics"] == "off"
+        provider.push(token)
+    assert len(caught(service)) == 1
+    ask(service, "PUT", "/v1/catch", {"topics": "all"})
+    assert ask(service, "PUT", "/v1/catch", {"topics": "off"}) == {"topics": "off", "messages": 0, "limit": 1000}
+
+
+def test_a_public_address_catches_nothing_unless_told_to(tmp_path):
+    result = subprocess.run(
+        [HERALD, "serve", "--data", tmp_path / "data", "--host", "0.0.0.0", "--catch", "all"],
+        capture_output=True, text=True, timeout=PATIENCE,
+    )
+    assert result.returncode != 0 and "--catch-in-public" in result.stderr
