@@ -86,7 +86,8 @@ import Testing
     @Test func `an error becomes words, and the listener has the last one`() {
         struct Broken: Error {}
         let plain = WebFailures<BasicRequestContext>(logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
-        let telling = WebFailures<BasicRequestContext>(logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }) {
+        let telling = WebFailures<BasicRequestContext>(logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+        {
             WebRefusal(500, "it failed: \($0)")
         }
         #expect(plain.explain(Broken()) == WebRefusal(500, "the request failed; the log has the reason"))
