@@ -68,6 +68,8 @@ extension HeraldService {
         var address = URLComponents()
         (address.scheme, address.host, address.port, address.path) = ("http", "127.0.0.1", consolePort, "/v1/caught")
         address.queryItems = [URLQueryItem(name: "q", value: query)] + items
+        // A plus in a query is a space.
+        address.percentEncodedQuery = address.percentEncodedQuery?.replacingOccurrences(of: "+", with: "%2B")
         let path = data + "/run/admin.token"
         guard let url = address.string, let token = FileManager.default.contents(atPath: path) else {
             throw HeraldTestError("cannot read \(path)")

@@ -37,6 +37,12 @@ def ask(service, method, path, body=None, status=200, **query):
     return value
 
 
+def listed(service, path, **query):
+    """The items of a list."""
+    value = ask(service, "GET", path, **query)
+    return value["items"] if isinstance(value, dict) else value
+
+
 def caught(service, query="", **options):
     return ask(service, "GET", "/v1/caught", q=query, **options)["items"]
 
@@ -115,7 +121,7 @@ def test_broadcasts_and_the_binary_interface_are_caught(scene):
         client.send(framed(7, scene.away.token, b'{"aps":{},"herald":{"tag":"old"}}'))
         (entry,) = caught(scene, "tag:old", wait=10)
     assert (entry["interface"], entry["status"], entry["headers"]["identifier"]) == ("binary", 0, "7")
-    by_kind = {each["kind"]: each["id"] for each in ask(scene, "GET", "/v1/credentials")}
+    by_kind = {each["kind"]: each["id"] for each in listed(scene, "/v1/credentials")}
     assert entry["provider"] == by_kind["certificate"]
 
 
@@ -127,16 +133,16 @@ def test_the_console_sends_as_any_provider_does(scene):
     answer = ask(scene, "POST", "/v1/send", order)
     assert answer["status"] == 200 and answer["explanation"].startswith("delivered") and answer["took_ms"] > 0
     message = scene.awake.next()
-    while message.json() != order["payload"]:
+    while message.json != order["payload"]:
         message = scene.awake.next()
     eventually(lambda: "delivered" in [line["state"] for line in ask(scene, "GET", "/v1/journal", notification=answer["id"])])
     lines = ask(scene, "GET", "/v1/journal", notification=answer["id"])
     assert {line.get("provider", "console") for line in lines} == {"console"}
     (entry,) = caught(scene, "tag:sent")
     assert entry["provider"] == "console" and entry["id"] == answer["id"]
-    assert [each["id"] for each in ask(scene, "GET", "/v1/credentials") if each["id"] == "console"] == ["console"]
+    assert [each["id"] for each in listed(scene, "/v1/credentials") if each["id"] == "console"] == ["console"]
     # It claims no topic: its first user still can.
-    assert {app.get("owner") for app in ask(scene, "GET", "/v1/apps", topic=TOPIC)} == {TEAM}
+    assert {app.get("owner") for app in listed(scene, "/v1/apps", topic=TOPIC)} == {TEAM}
     ask(scene, "POST", "/v1/credentials/console/revoke", {}, status=409)
 
 
@@ -228,7 +234,8 @@ def test_a_caught_payload_is_in_no_file(fresh, tmp_path, options):
     service.stop()
     assert secret.decode() not in "\n".join(service.lines)
     assert bytes_below(tmp_path, secret) == []
-    service.start("--catch", "off")
+    service.options = ["--catch", "off"]
+    service.start()
     assert caught(service) == []
 
 

@@ -67,8 +67,13 @@ struct CaughtRoutes: Sendable {
         routes.refuseOtherMethods()
     }
 
+    /// `?q=…`, in which a plus is a space, as forms and most libraries write it.
     private func query(_ request: Request) throws -> CaughtQuery {
-        try CaughtQuery(request.uri.queryParameters["q"] ?? "")
+        let raw = request.uri.query?.split(separator: "&").first { $0.hasPrefix("q=") }?.dropFirst(2) ?? ""
+        guard let text = String(raw.map { $0 == "+" ? " " : $0 }).removingPercentEncoding else {
+            throw AdminError(.badRequest, "q is not percent-encoded UTF-8")
+        }
+        return try CaughtQuery(text)
     }
 
     private func limit(_ request: Request) throws -> Int {

@@ -30,6 +30,9 @@ package struct ProviderKey: Sendable {
         )
     }
 
+    /// The identifier for people: that of the console's own key is `console`.
+    var name: String { id == Self.consoleID ? "console" : id }
+
     /// The topics to which it may send.
     var scope: TopicScope { id == Self.consoleID ? .everyTopic : TopicScope(named: topics) }
 

@@ -151,7 +151,7 @@ package final class ProviderTokenVerifier: Sendable {
             return .refused(.invalidProviderToken, why: "the signature does not match the key \(claims.keyID)")
         }
         let identity = ProviderTokenIdentity(
-            keyID: key.id,
+            keyID: key.name,
             team: key.team,
             topics: key.scope,
             environments: key.environments,

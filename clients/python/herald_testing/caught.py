@@ -59,12 +59,12 @@ class Inbox:
         deleted: int = self._ask("DELETE", 0, q=query)["deleted"]
         return deleted
 
-    def _ask(self, method: str, wait: float, **parameters: str | float) -> dict[str, Any]:
+    def _ask(self, method: str, patience: float, **parameters: str | float) -> dict[str, Any]:
         request = urllib.request.Request(
             self._url + urllib.parse.urlencode(parameters), method=method, headers={"authorization": f"Bearer {self._token}"}
         )
         try:
-            with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=wait + 60) as answer:
+            with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=patience + 60) as answer:
                 found: dict[str, Any] = json.load(answer)
                 return found
         except urllib.error.HTTPError as error:
