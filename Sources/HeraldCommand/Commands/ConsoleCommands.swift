@@ -51,7 +51,7 @@ struct ConsoleLink: AsyncParsableCommand {
     func run() async throws {
         let folder = try data.folder()
         let client = try ControlClient.ofService(in: folder)
-        guard let listeners = ListeningAddresses.read(from: folder), let port = listeners.console else {
+        guard let console = ListeningAddresses.read(from: folder)?.consoleURL else {
             throw CommandError(
                 .refused,
                 "this service's console has no port: remove console-mode: off from its configuration, and restart it"
@@ -60,8 +60,7 @@ struct ConsoleLink: AsyncParsableCommand {
         let user = NSUserName()
         let request = LinkRequest(name: name ?? (user.isEmpty ? nil : user), role: role)
         let link = try await client.post("/v1/links", body: request, as: LinkAnswer.self)
-        let host = ["0.0.0.0", "::"].contains(listeners.consoleHost) ? "localhost" : listeners.consoleHost
-        let address = "http://\(HostPort(host: host, port: port))/#login=\(link.code)"
+        let address = "\(console)/#login=\(link.code)"
         if data.json {
             try Terminal.sayJSON(LinkReport(url: address, name: link.name, role: link.role, expires: link.expires))
         } else {

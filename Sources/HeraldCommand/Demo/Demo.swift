@@ -29,7 +29,7 @@ struct Demo: Sendable {
         host: String,
         apiPort: Int,
         devicePort: Int,
-        ready: AsyncStream<Void>
+        ready: AsyncStream<String?>
     ) throws -> DemoService {
         var configuration = DeviceConfiguration(
             host: Demo.reachable(host),

@@ -11,12 +11,14 @@ struct DemoService: Service {
     let app: Topic
     let curl: DemoCurl
     let screenPort: Int
-    /// Yields once the service has printed `ready`.
-    let ready: AsyncStream<Void>
+    /// Yields once the service has printed `ready`: the link to its console, if that has a port.
+    let ready: AsyncStream<String?>
 
     func run() async throws {
         await cancelWhenGracefulShutdown {
-            for await _ in ready { break }
+            if let link = await ready.first(where: { _ in true }) ?? nil {
+                Terminal.say("demo           see what becomes of each notification, within ten minutes: \(link)")
+            }
             do {
                 try await agent.install(topic: app, allow: Set(NotificationKind.allCases))
                 try await withThrowingTaskGroup(of: Void.self) { group in

@@ -39,6 +39,12 @@ struct ListeningAddresses: Hashable, Sendable, Codable {
         }
     }
 
+    /// The address of the console for a browser on this machine; nil if it has no port.
+    var consoleURL: String? {
+        let host = ["0.0.0.0", "::"].contains(consoleHost) ? "localhost" : consoleHost
+        return console.map { "http://\(HostPort(host: host, port: $0))" }
+    }
+
     /// Writes the file, just before `ready` is printed.
     func write(to folder: DataFolder) throws {
         let encoder = JSONEncoder()

@@ -123,7 +123,7 @@ struct ServiceRun {
         let (ports, port) = AsyncStream.makeStream(of: Int.self)
         let (activations, activated) = AsyncStream.makeStream(of: Int.self)
         let (sockets, socket) = AsyncStream.makeStream(of: Void.self)
-        let (readiness, ready) = AsyncStream.makeStream(of: Void.self)
+        let (readiness, ready) = AsyncStream.makeStream(of: String?.self)
         let readinessService = ReadinessService(
             folder: folder,
             configuration: configuration,
@@ -136,9 +136,10 @@ struct ServiceRun {
                 guard configuration.consoleMode != .off else { return .some(nil) }
                 return await ports.first { _ in true }.map { .some($0) }
             },
-            ready: { [assembly] in
+            ready: { [assembly] addresses in
                 assembly.manager.ready(ServiceRun.status(assembly), assembly.logger)
-                ready.yield()
+                let console = assembly.demo == nil ? nil : addresses.consoleURL
+                ready.yield(console.map { "\($0)/#login=\(access.makeDemoCode())" })
             }
         )
         var services: [any Service] = [
@@ -256,8 +257,8 @@ struct ReadinessService: Service {
     let activation: @Sendable () async -> Int?
     /// The console's port, once its listeners are open; nil in it for a console without a port, nil if they never open.
     let console: @Sendable () async -> Int??
-    /// Called after `ready` was printed.
-    let ready: @Sendable () -> Void
+    /// Called with the addresses after `ready` was printed.
+    let ready: @Sendable (ListeningAddresses) -> Void
 
     func run() async throws {
         guard let activation = await activation(), let console = await console() else { return }
@@ -275,7 +276,7 @@ struct ReadinessService: Service {
         Terminal.announce(listeners.lines.joined(separator: "\n"))
         try listeners.write(to: folder)
         Terminal.announce("ready")
-        ready()
+        ready(listeners)
         try? await gracefulShutdown()
     }
 }

@@ -103,6 +103,14 @@ package final class ConsoleAccess: Sendable {
         return (code, now + LoginCodes.lifetime)
     }
 
+    /// Makes the code of the link that `--demo` prints: for an admin, and longer valid, because nobody has asked for it.
+    package func makeDemoCode() -> String {
+        let code = ConsoleSecret.make(bytes: 16)
+        let demo = ConsoleMember(name: "demo", role: .admin)
+        state.withLock { $0.codes.add(SecretDigest(code), for: demo, at: clock.now(), lifetime: .seconds(600)) }
+        return code
+    }
+
     /// Opens a session for a code or token.
     /// - Returns: The session, and the secret for its cookie.
     /// - Throws: ``AdminError`` if it is wrong.
@@ -125,7 +133,7 @@ package final class ConsoleAccess: Sendable {
             throw AdminError(
                 .unauthorized,
                 proof.code != nil
-                    ? "this link was used, or is older than a minute: make a new one with `herald console`"
+                    ? "this link was used, or is too old: make a new one with `herald console`"
                     : "this token is unknown or has expired: see `herald console tokens`"
             )
         }

@@ -18,12 +18,17 @@ struct LoginCodes: Sendable {
 
     private var codes: [SecretDigest: (member: ConsoleMember, ends: WallTime)] = [:]
 
-    mutating func add(_ digest: SecretDigest, for member: ConsoleMember, at now: WallTime) {
+    mutating func add(
+        _ digest: SecretDigest,
+        for member: ConsoleMember,
+        at now: WallTime,
+        lifetime: Duration = Self.lifetime
+    ) {
         codes = codes.filter { $0.value.ends > now }
         if codes.count >= Self.maximum, let oldest = codes.min(by: { $0.value.ends < $1.value.ends }) {
             codes[oldest.key] = nil
         }
-        codes[digest] = (member, now + Self.lifetime)
+        codes[digest] = (member, now + lifetime)
     }
 
     /// The member of a code, which is then used up; nil if it is unknown, used or too old.
