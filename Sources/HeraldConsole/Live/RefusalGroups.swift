@@ -25,7 +25,8 @@ package struct MinuteCounts: Sendable {
         let end = isAhead ? newest : minute
         return (0..<MinuteCounts.minutes).map { offset in
             let minute = end - Int64(MinuteCounts.minutes - 1 - offset)
-            guard newest != .min, minute <= newest, newest - minute < Int64(MinuteCounts.minutes) else { return 0 }
+            let isKept = minute >= 0 && minute <= newest && newest - minute < Int64(MinuteCounts.minutes)
+            guard isKept else { return 0 }
             return Int(counts[MinuteCounts.place(minute)])
         }
     }
