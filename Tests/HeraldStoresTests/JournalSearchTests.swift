@@ -93,8 +93,11 @@ struct JournalSearchTests {
     }
 
     /// All pages of a search.
-    private func found(_ filter: JournalFilter, in store: SQLiteStore, limit: Int = 777) async throws -> [JournalEvent]
-    {
+    private func found(
+        _ filter: JournalFilter,
+        in store: SQLiteStore,
+        limit: Int = 9_999
+    ) async throws -> [JournalEvent] {
         var events: [JournalEvent] = []
         var cursor: JournalCursor?
         repeat {

@@ -11,7 +11,7 @@ from cluster_network import Cut, Machine, PrivateNetwork
 from nats_servers import NATSTrio
 from parties import assert_accepted
 from provider import Provider, listening_device
-from service import PATIENCE, eventually, herald
+from service import PATIENCE, TOPIC, eventually, herald
 from test_cluster_node import options
 from test_cluster_nodes import nodes, trio
 
@@ -60,6 +60,10 @@ def test_any_node_shows_the_whole_also_when_one_is_gone(trio, nodes):
     # Its whole life, wherever a line was written.
     eventually(lambda: {("node1", "received"), ("node2", "delivered from storage")} <= places(), what="a whole life")
     assert "did not answer" not in find().stderr
+    search = lambda: herald("journal", f"id:{answer.id} topic:{TOPIC}", "--json", "--data", c.data, check=False)
+    assert {(line["node"], line["state"]) for line in json.loads(search().stdout)} == places()
+    # The node that is asked has none of the lines.
+    assert herald("journal", answer.id, "--wait", "30s", "--until", "delivered", "--data", c.data).returncode == 0
     times = [line["time"] for line in c.journal("--device", device.id)]
     assert times and times == sorted(times)
     assert states(trio) == {"node1": ("live", 0), "node2": ("live", 1), "node3": ("live", 0)}
@@ -69,6 +73,8 @@ def test_any_node_shows_the_whole_also_when_one_is_gone(trio, nodes):
     os.kill(b.pid, signal.SIGSTOP)
     found = find()
     assert found.returncode == 0 and "node1" in found.stdout and "node2 did not answer: its lines are missing" in found.stderr
+    searched = search()
+    assert "node1" in searched.stdout and "node2 did not answer" in searched.stderr
     headers, _ = ask(c, f"/v1/journal?notification={answer.id}")
     assert headers["herald-missing-nodes"] == "node2"
     code, words = evict(trio, "node2")

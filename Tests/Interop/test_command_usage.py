@@ -298,6 +298,18 @@ class TestJournal:
         late = wait(stored, "--wait", "1s", "--until", "delivered")
         assert late.returncode == 1 and "not delivered after 1s" in late.stderr and "stored" in late.stdout
 
+    def test_following_shows_new_lines(self, shared, parties):
+        words = ("journal", "--data", shared.data, f"topic:{TOPIC}", "state:discarded", "--since", "1s", "--follow")
+        follow = subprocess.Popen([HERALD, *map(str, words)], stdout=subprocess.PIPE, text=True)
+        try:
+            with parties.provider() as provider:
+                id = provider.push(parties.token, expiration=0).id
+            assert any(id.lower() in line.lower() for line in follow.stdout)
+        finally:
+            follow.terminate()
+            follow.wait(PATIENCE)
+            follow.stdout.close()
+
     def test_the_journal_is_read_without_a_service(self, fresh):
         service = fresh().start()
         device = away_device(service)

@@ -154,6 +154,16 @@ def test_every_route_answers_as_described(fresh, description):
     check("get", "/v1/channels", 400, actual="/v1/channels?topic=a..b")
     assert check("get", "/v1/journal", actual=f"/v1/journal?notification={unique}")
     check("get", "/v1/journal", 400, actual=f"/v1/journal?notification={new_id()}&limit=10001")
+    life = check("get", "/v1/journal/{id}", actual=f"/v1/journal/{unique}?wait=1&until=final")
+    assert len(life["words"]) == len(life["lines"]) > 1
+    for status, path in ((404, new_id()), (400, "nothing"), (400, f"{unique}?wait=61")):
+        check("get", "/v1/journal/{id}", status, actual=f"/v1/journal/{path}")
+    search = {"q": f"id:{unique}", "after": "-1h", "limit": 1}
+    first = check("post", "/v1/journal/search", body=search)
+    second = check("post", "/v1/journal/search", body={**search, "cursor": first["cursor"]})
+    assert [first["items"][0], second["items"][0]] == life["lines"][:-3:-1]
+    check("post", "/v1/journal/search", 400, body={"q": "colour:red"})
+    check("post", "/v1/journal/search", 413, body={"q": "x" * 70_000})
     (app,) = check("get", "/v1/apps", actual=f"/v1/apps?topic={TOPIC}&limit=1")["items"]
     assert (app["team"], app["channels"], app["unused"]) == (TEAM, 1, False)
     assert check("get", "/v1/apps", actual="/v1/apps?unused=true") == {"items": [], "next": None}
