@@ -41,7 +41,7 @@ struct AccessTests {
         for digest in [idle, busy] {
             _ = table.open(digest, id: digest.hexadecimal, as: ada, address: "", at: clock.now())
         }
-        for _ in 1..<14 {
+        for _ in 1...14 {
             clock.advance(by: .seconds(12 * 3600 - 1))
             #expect(table.use(busy, at: clock.now()) != nil)
         }

@@ -206,7 +206,8 @@ import Testing
         _ = try await store.release(claim.topic)
         _ = try await store.topicClaims(after: version)
         // Triggers show as comments; they do nothing here, since the ledger is not shared.
-        let others = ["P", "BEGIN", "COMMIT", "--"]
+        // Providers have few certificates; their names are read as a whole when one has changed.
+        let others = ["P", "BEGIN", "COMMIT", "--", "SELECT serial, id FROM certificate"]
         let asked = statements.all.filter { sql in !others.contains { sql.hasPrefix($0) } }
         #expect(asked.count >= 15)
         let plans = try await store.read { database in

@@ -45,7 +45,9 @@ struct CredentialTests {
         trust.clock.advance(by: .seconds(60))
         try await trust.folder.devices.revoke("k1", now: trust.now)
         let shown = try json(try await trust.folder.devices.all()[0])
-        let keys: Set = ["id", "name", "serial", "created", "expires", "revoked"]
+        let keys: Set = [
+            "id", "name", "serial", "created", "expires", "revoked", "labels", "last_seen", "last_address",
+        ]
         #expect(Set(shown.allKeys.compactMap { $0 as? String }) == keys)
         #expect(shown["id"] as? String == "k1")
         #expect(shown["name"] as? String == "Küche \"1\"")

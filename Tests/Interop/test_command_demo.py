@@ -35,6 +35,14 @@ def test_the_printed_curl_line_reaches_the_demo_device(fresh, tmp_path):
     with urllib.request.urlopen(f"{screen}api/device", timeout=PATIENCE) as answer:
         device = json.load(answer)
     assert device["notifications"][0]["body"] == alert
+    # A link leads into the console, once.
+    link = next(re.search(r"(http://\S+)/#login=(\S+)", line) for line in service.lines if "#login=" in line)
+    request = urllib.request.Request(
+        f"{link[1]}/v1/session", json.dumps({"code": link[2]}).encode(),
+        {"content-type": "application/json", "herald-console": "1", "origin": link[1]},
+    )
+    with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
+        assert json.load(answer)["role"] == "admin"
     # The page offers the same line.
     with urllib.request.urlopen(f"{screen}api/send", timeout=PATIENCE) as answer:
         assert json.load(answer)["line"].replace("{token}", device["apps"][0]["token"]) == command
@@ -45,13 +53,18 @@ def test_the_printed_curl_line_reaches_the_demo_device(fresh, tmp_path):
 def test_the_demo_is_made_once(fresh):
     service = fresh("--demo").start()
     credentials = herald("provider", "list", "--data", service.data, "--json").stdout
-    devices = herald("device", "list", "--data", service.data, "--json").stdout
+
+    def devices():
+        listed = json.loads(herald("device", "list", "--data", service.data, "--json").stdout)
+        return [(entry["id"], entry["serial"]) for entry in listed]
+
+    made = devices()
     assert {entry["kind"] for entry in json.loads(credentials)} == {"certificate", "key"}
-    assert len(json.loads(devices)) == 1
+    assert len(made) == 1
     service.stop()
     service.start()
     assert herald("provider", "list", "--data", service.data, "--json").stdout == credentials
-    assert herald("device", "list", "--data", service.data, "--json").stdout == devices
+    assert devices() == made
     assert service.stop() == 0
 
 

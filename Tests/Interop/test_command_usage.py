@@ -68,7 +68,8 @@ NEEDED = {
     "agent set": ["--home"], "app claim": [TOPIC, "--team", TEAM], "app forget": [TOPIC], "app release": [TOPIC],
     "backup": ["out"], "clock advance": ["1h"], "cluster evict": ["herald3"], "cluster import": ["folder"],
     "console revoke": ["x"], "console token": ["--name", "x"],
-    "device enroll": ["--out", "x.pem"], "device revoke": ["x"], "drill start": ["drop", "--for", "1m"], "drill stop": ["--all"],
+    "device disconnect": ["x"], "device enroll": ["--out", "x.pem"], "device label": ["x", "a=b"], "device revoke": ["x"],
+    "device withdraw": ["x"], "drill start": ["drop", "--for", "1m"], "drill stop": ["--all"],
     "journal": ["--topic", TOPIC], "provider certificate": ["--topic", TOPIC, "--out", "x.pem"],
     "provider key": ["--team", TEAM, "--out", "."], "provider revoke": ["x"], "relay purge": ["--older-than", "7d"],
     "relay retry": ["--reason", "NoCredential"], "relay revive": ["--all"], "restore": ["out"], "send": ["00" * 32],
@@ -96,7 +97,7 @@ def test_every_command_that_takes_a_configuration_file_reads_it(by, tmp_path):
 def test_an_unknown_command_lists_the_commands():
     result = herald("device", "add", check=False)
     assert result.returncode == 64
-    assert "'add' is not a command of 'herald device': its commands are enroll, invite, list, revoke." in result.stderr
+    assert "'add' is not a command of 'herald device': its commands are enroll, invite, invitations, withdraw, list, label, disconnect, revoke." in result.stderr
 
 
 def test_a_path_of_one_character_is_a_path(tmp_path):
@@ -212,7 +213,7 @@ class TestLists:
         _, id = shared.device("kitchen")
         listed = json.loads(herald("device", "list", "--data", shared.data, "--json").stdout)
         entry = next(entry for entry in listed if entry["id"] == id)
-        assert set(entry) == {"id", "name", "serial", "created", "expires", "revoked"}
+        assert set(entry) == {"id", "name", "serial", "created", "expires", "revoked", "labels", "last_seen", "last_address"}
         assert (entry["name"], entry["revoked"]) == ("kitchen", None)
         assert re.fullmatch("[0-9a-f]+", entry["serial"])
         assert re.fullmatch(DAY, entry["created"]) and re.fullmatch(DAY, entry["expires"])

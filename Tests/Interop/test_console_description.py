@@ -311,7 +311,7 @@ def test_the_device_list_has_the_connection_state(fresh, enroll):
     def connected():
         status, _, text = ask(service, "GET", "/v1/devices")
         assert status == 200
-        return {entry["id"]: entry["connected"] for entry in json.loads(text)}
+        return {entry["id"]: entry["connected"] for entry in json.loads(text)["items"]}
 
     assert connected() == {phone.id: False, tablet.id: False}
     link = phone.connect()

@@ -193,7 +193,7 @@ class TestAnswers:
                 provider.ping()
             ((stream, id),) = [pair for pair in sent.items() if provider.answers[pair[0]].ended]
             assert_refused(provider.answers[stream], 429, "TooManyRequests", id)
-            assert scene.states(id) == []
+            assert scene.states(id) == ["refused (TooManyRequests)"]
 
     def test_a_silent_notification_may_be_accepted(self, scene):
         with listening_device(scene.service) as device, scene.provider() as provider:

@@ -203,7 +203,8 @@ class TestReader:
 
     def test_a_revoked_certificate_does_not_get_an_empty_list(self, service, certificate):
         device, _, _ = dead_device(service)
-        entry = json.loads(herald("provider", "list", "--data", service.data, "--json").stdout)[0]
+        listed = json.loads(herald("provider", "list", "--data", service.data, "--json").stdout)
+        entry = next(entry for entry in listed if entry["kind"] == "certificate")
         herald("provider", "revoke", entry["id"], "--data", service.data)
         reader = Binary(service, certificate, listener="feedback")
         with pytest.raises((OSError, ConnectionError)):

@@ -242,6 +242,7 @@ enum ServerSettings {
                     }
                 },
                 make: { names in
+                    if names.isEmpty { return nil }
                     if names == ["all"] { return .all }
                     if names == ["none"] { return .only([]) }
                     for name in names where name == "all" || name == "none" { throw RefusedItem(text: name) }
@@ -314,7 +315,8 @@ enum ServerSettings {
                 wanted: "topics like com.example.app, or `all` or `off` alone",
                 show: { scope in
                     switch scope {
-                    case nil, .off: ["off"]
+                    case nil: []
+                    case .off: ["off"]
                     case .all: ["all"]
                     case .topics(let topics): topics.map(\.name).sorted()
                     }
@@ -328,7 +330,7 @@ enum ServerSettings {
                 help: {
                     """
                     An app whose payloads the service keeps in memory for the console and for tests; may be repeated. all or \
-                    off instead. With --demo the default is all.
+                    off instead. Without it none, with --demo all.
                     """
                 }
             ),

@@ -59,7 +59,7 @@ class Inbox:
         deleted: int = self._ask("DELETE", 0, q=query)["deleted"]
         return deleted
 
-    def _ask(self, method: str, patience: float, **parameters: str | float) -> dict[str, Any]:
+    def _ask(self, method: str, patience: float, /, **parameters: str | float) -> dict[str, Any]:
         request = urllib.request.Request(
             self._url + urllib.parse.urlencode(parameters), method=method, headers={"authorization": f"Bearer {self._token}"}
         )
