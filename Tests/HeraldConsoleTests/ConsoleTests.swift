@@ -230,7 +230,8 @@ import Testing
     }
 
     @Test(arguments: [
-        ("GET", "/x"), ("GET", "/v2/status"), ("POST", "/health"), ("GET", "/v1/journal/x/y"), ("GET", "/metrics/../v1"),
+        ("GET", "/x"), ("GET", "/v2/status"), ("POST", "/health"), ("GET", "/v1/journal/x/y"),
+        ("GET", "/metrics/../v1"),
     ])
     func `what is not there is answered as such`(method: String, path: String) async throws {
         let answer = try await harness.withSocket { try await harness.ask(method, $0 + path) }

@@ -242,7 +242,6 @@ enum ServerSettings {
                     }
                 },
                 make: { names in
-                    if names.isEmpty { return nil }
                     if names == ["all"] { return .all }
                     if names == ["none"] { return .only([]) }
                     for name in names where name == "all" || name == "none" { throw RefusedItem(text: name) }
@@ -322,6 +321,7 @@ enum ServerSettings {
                     }
                 },
                 make: { names in
+                    if names.isEmpty { return nil }
                     if names == ["all"] { return .all }
                     if names == ["off"] { return .off }
                     for name in names where name == "all" || name == "off" { throw RefusedItem(text: name) }
