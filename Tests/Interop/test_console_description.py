@@ -239,7 +239,7 @@ def test_every_route_answers_as_described(fresh, description):
     check("get", "/v1/credentials")
     # The notification above was refused.
     eventually(lambda: check("get", "/v1/refusals")["items"], what="the group of the refusal")
-    assert check("get", "/v1/problems", actual="/v1/problems?history=1")["items"]
+    eventually(lambda: check("get", "/v1/problems", actual="/v1/problems?history=1")["items"], what="a problem")
     check("get", "/v1/problems", 400, actual="/v1/problems?history=all")
     assert len(check("get", "/v1/series", actual="/v1/series?names=received")["series"]["received"]) == 900
     check("get", "/v1/series", 400, actual="/v1/series?range=1y")
