@@ -381,7 +381,7 @@ def test_a_push_is_found_on_the_real_service(chromium, shared, device):
     page.press("g", "n")
     page.one("#q").send_keys(f"device:{device.id} -state:stored", Keys.ENTER)
     page.until(lambda: "q=device" in page.driver.current_url and page.all(".found tbody tr"))
-    page.one("#q").clear()
+    page.one("#q").send_keys(Keys.CONTROL, "a")
     page.one("#q").send_keys(id, Keys.ENTER)
     page.until(lambda: page.all(".summary-state") and page.one(".summary-state").text.lower().startswith("delivered"))
     assert page.one(".page-head .mono").text == id
