@@ -43,11 +43,21 @@ struct AccessTests {
         }
         for _ in 1...14 {
             clock.advance(by: .seconds(12 * 3600 - 1))
-            #expect(table.use(busy, at: clock.now()) != nil)
+            #expect(table.session(busy, at: clock.now()) != nil)
         }
-        #expect(table.use(idle, at: clock.now()) == nil)
+        #expect(table.session(idle, at: clock.now()) == nil)
         clock.advance(by: .seconds(14))
-        #expect(table.use(busy, at: clock.now()) == nil)
+        #expect(table.session(busy, at: clock.now()) == nil)
+    }
+
+    @Test func `a stream that is only open does not keep a session`() {
+        var table = SessionTable()
+        let digest = SecretDigest("watching")
+        _ = table.open(digest, id: "1", as: ada, address: "", at: clock.now())
+        clock.advance(by: .seconds(12 * 3600 - 1))
+        #expect(table.session(digest, at: clock.now(), isUse: false) != nil)
+        clock.advance(by: .seconds(1))
+        #expect(table.session(digest, at: clock.now(), isUse: false) == nil)
     }
 
     @Test func `one session too many ends the one that was idle longest`() {
@@ -57,10 +67,10 @@ struct AccessTests {
             _ = table.open(digest, id: digest.hexadecimal, as: ada, address: "", at: clock.now())
             clock.advance(by: .seconds(1))
         }
-        #expect(table.use(digests[0], at: clock.now()) != nil)
+        #expect(table.session(digests[0], at: clock.now()) != nil)
         _ = table.open(digests[SessionTable.maximum], id: "new", as: ada, address: "", at: clock.now())
-        #expect(table.use(digests[0], at: clock.now()) != nil)
-        #expect(table.use(digests[1], at: clock.now()) == nil)
+        #expect(table.session(digests[0], at: clock.now()) != nil)
+        #expect(table.session(digests[1], at: clock.now()) == nil)
         #expect(table.all(at: clock.now()).count == SessionTable.maximum)
     }
 

@@ -37,6 +37,9 @@ struct RoleTableTests {
             let expected = RoleTable.rule(method, words[1]).role?.rawValue ?? "none"
             #expect(role == expected, "x-role of \(request) in openapi.yaml, and its row in RoleTable")
         }
+        // Those of the control socket are for Herald's own commands.
+        let rows = RoleTable.rules.filter { !$0.path.hasPrefix("/v1/control/") }.map { "\($0.method) \($0.path)" }
+        #expect(Set(rows).subtracting(described.keys) == [])
     }
 
     @Test func `what is not in the table needs an admin, and counts as a change`() {

@@ -243,6 +243,13 @@ def test_the_audit_has_every_change_and_no_secret(service, tokens):
     assert ask(service, "GET", "/v1/audit?limit=0", token=tokens["admin"])[0] == 400
 
 
+def test_the_audit_has_the_first_look_at_payloads(service, tokens):
+    for _ in range(2):
+        assert ask(service, "GET", "/v1/caught", token=tokens["sender"])[0] == 200
+    items = ask(service, "GET", "/v1/audit?limit=1000", token=tokens["admin"])[2]["items"]
+    assert [line["action"] for line in items if line["action"] == "GET /v1/caught" and line.get("who") == "test-sender"] == ["GET /v1/caught"]
+
+
 def test_a_read_only_console_changes_nothing(fresh):
     service = fresh("--console-mode", "read-only").start()
     cookie = sign_in(service)

@@ -50,15 +50,20 @@ package final class ConsoleAccess: Sendable {
     /// The caller of a request at the port; nil if it shows no valid proof.
     ///
     /// A session counts only with the header `herald-console: 1`, which pages of other sites cannot send.
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - address: The address that it comes from.
+    ///   - isUse: Whether the session's idle time begins anew.
+    /// - Returns: The caller; nil for nobody.
     /// - Throws: ``AdminError`` for a wrong token, or after too many of them.
-    func caller(of request: Request, from address: String) throws -> ConsoleCaller? {
+    func caller(of request: Request, from address: String, isUse: Bool = true) throws -> ConsoleCaller? {
         if let secret = BearerToken<ConsoleContext>.secret(in: request.headers[.authorization]) {
             let member = try guarded(Guesser(address: address, signsIn: false)) { state, now in
                 holder(of: SecretDigest(secret), state, at: now)
             }
             return member.map { ConsoleCaller(member: $0, address: address, proof: .token) }
         }
-        guard let session = session(of: request) else { return nil }
+        guard let session = session(of: request, isUse: isUse) else { return nil }
         guard SessionCookie.isFromPage(request) else {
             throw AdminError(.unauthorized, "the cookie counts only with the field `herald-console: 1`")
         }
@@ -66,9 +71,9 @@ package final class ConsoleAccess: Sendable {
     }
 
     /// The session of a request's cookie.
-    func session(of request: Request) -> SessionTable.Session? {
+    func session(of request: Request, isUse: Bool = true) -> SessionTable.Session? {
         SessionCookie.secrets(in: request).lazy.compactMap { [self] secret in
-            state.withLock { $0.sessions.use(SecretDigest(secret), at: clock.now()) }
+            state.withLock { $0.sessions.session(SecretDigest(secret), at: clock.now(), isUse: isUse) }
         }.first
     }
 

@@ -2,6 +2,7 @@ import HTTPTypes
 import HeraldModel
 import HeraldWeb
 import Hummingbird
+import Synchronization
 
 /// Lets callers in to the requests of their role, and writes changes to the audit.
 struct ConsoleGate: RouterMiddleware {
@@ -11,11 +12,18 @@ struct ConsoleGate: RouterMiddleware {
         case socket
     }
 
-    let way: Way
-    let audit: any ConsoleAudit
-    let clock: any WallClock
+    private let way: Way
+    private let audit: any ConsoleAudit
+    private let clock: any WallClock
+    private let readers = PayloadReaders()
 
     private static let site = SiteRule(protecting: "the console")
+
+    init(way: Way, audit: any ConsoleAudit, clock: any WallClock) {
+        self.way = way
+        self.audit = audit
+        self.clock = clock
+    }
 
     func handle(
         _ request: Request,
@@ -27,7 +35,8 @@ struct ConsoleGate: RouterMiddleware {
         do {
             try await admit(request, to: rule, &context)
             let response = try await next(request, context)
-            if rule.isChange { record(rule, context, status: response.status.code) }
+            let isFirstLook = rule.opensPayloads && context.caller.map(readers.add) == true
+            if rule.isChange || isFirstLook { record(rule, context, status: response.status.code) }
             return response
         } catch {
             if rule.isChange, let failure = Failure(error), failure.isTold || context.caller != nil {
@@ -51,7 +60,7 @@ struct ConsoleGate: RouterMiddleware {
                 guard caller.role >= role else { throw Self.isBeyond(role, caller) }
                 let address = context.address
                 context.isStillIn = {
-                    (try? access.caller(of: request, from: address)).map { $0.role >= role } ?? false
+                    (try? access.caller(of: request, from: address, isUse: false)).map { $0.role >= role } ?? false
                 }
             }
             guard mode != .readOnly || !rule.isChange || rule.path == "/v1/session" else { throw Self.isReadOnly }
@@ -116,6 +125,22 @@ struct ConsoleGate: RouterMiddleware {
             }
             guard status != 405 else { return nil }
             isTold = status == 401 && words != ConsoleGate.isUnknown.message
+        }
+    }
+}
+
+/// The callers that have read payloads.
+private final class PayloadReaders: Sendable {
+    /// One more, and all count as new.
+    private static let maximum = 1024
+
+    private let callers = Mutex<Set<ConsoleCaller>>([])
+
+    /// Whether this is the caller's first look.
+    func add(_ caller: ConsoleCaller) -> Bool {
+        callers.withLock { callers in
+            if callers.count >= Self.maximum { callers = [] }
+            return callers.insert(caller).inserted
         }
     }
 }

@@ -13,6 +13,8 @@ enum RoleTable {
         let role: ConsoleRole?
         /// Whether it changes the service: refused in a read-only console, and written to the audit.
         let isChange: Bool
+        /// Whether its answer has payloads: the first of each caller is written to the audit.
+        var opensPayloads = false
     }
 
     /// The row of a request.
@@ -29,21 +31,19 @@ enum RoleTable {
         ]
         // What a viewer reads.
         + [
-            "status", "journal", "journal/{id}", "events", "series", "tallies", "problems", "refusals", "credentials",
-            "credentials/{id}", "devices", "devices/{id}", "devices/{id}/apps", "apps", "channels", "drills", "clock",
-            "settings",
+            "status", "journal", "journal/{id}", "events", "series", "problems", "refusals", "credentials",
+            "credentials/{id}", "devices", "devices/{id}", "apps", "channels", "drills", "clock",
         ].map { reads("/v1/\($0)") }
         + [asks("/v1/journal/search", .viewer)]
         + ["registration", "token-keys"].map { asks("/v1/control/\($0)", .admin) }
         // What a sender does.
         + ["check", "preview", "token", "jwt", "certificate", "frame"].map { asks("/v1/tools/\($0)", .sender) }
-        + ["caught", "caught/{id}"].map { Rule(method: .get, path: "/v1/\($0)", role: .sender, isChange: false) }
+        + ["caught", "caught/{id}"].map {
+            Rule(method: .get, path: "/v1/\($0)", role: .sender, isChange: false, opensPayloads: true)
+        }
         + [
             Rule(method: .post, path: "/v1/send", role: .sender, isChange: true),
             Rule(method: .delete, path: "/v1/caught", role: .sender, isChange: true),
-            Rule(method: .post, path: "/v1/channels", role: .sender, isChange: true),
-            Rule(method: .delete, path: "/v1/channels/{id}", role: .sender, isChange: true),
-            Rule(method: .post, path: "/v1/channels/{id}/send", role: .sender, isChange: true),
             Rule(method: .post, path: "/v1/devices/{id}/apps/{topic}/token", role: .sender, isChange: true),
         ]
 

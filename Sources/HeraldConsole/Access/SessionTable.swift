@@ -46,14 +46,16 @@ struct SessionTable: Sendable {
     }
 
     /// The session of a cookie, whose idle time begins again; nil if there is none.
-    mutating func use(_ digest: SecretDigest, at now: WallTime) -> Session? {
+    mutating func session(_ digest: SecretDigest, at now: WallTime, isUse: Bool = true) -> Session? {
         guard var session = sessions[digest] else { return nil }
         guard !hasEnded(session, at: now) else {
             sessions[digest] = nil
             return nil
         }
-        session.used = now
-        sessions[digest] = session
+        if isUse {
+            session.used = now
+            sessions[digest] = session
+        }
         return session
     }
 
