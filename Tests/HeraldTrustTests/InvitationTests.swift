@@ -81,8 +81,9 @@ struct InvitationTests {
         }
         trust.clock.advance(by: .seconds(60))
         await #expect(throws: TrustError(.notInvited, "")) { try await activate(late.code) }
-        let states = try await trust.folder.invitations.all().map { $0.state(at: trust.now) }
-        #expect(states == [.expired, .withdrawn])
+        let all = try await trust.folder.invitations.all()
+        let states = Dictionary(uniqueKeysWithValues: all.map { ($0.id, $0.state(at: trust.now)) })
+        #expect(states == [late.invitation.id: .expired, withdrawn.invitation.id: .withdrawn])
     }
 
     @Test func `an invalid request leaves the invitation open`() async throws {
