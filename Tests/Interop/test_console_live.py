@@ -81,6 +81,8 @@ def test_counts_and_problems_are_told_at_once(fresh):
 def test_series_and_refusals_follow_the_traffic(fresh):
     service = fresh().start()
     with listening_device(service) as device, Provider(service, certificate=service.provider_certificate(TOPIC)) as provider:
+        # Rates begin with the first look at the counters.
+        eventually(lambda: "end" in get(service, "/v1/series?names=delivered"), what="the first look")
         assert provider.push(device.token).status == 200
         ids = [provider.push("ab" * 32).id for _ in range(7)]
 
