@@ -29,14 +29,14 @@ enum RoleTable {
             reads("/v1/session"),
             Rule(method: .delete, path: "/v1/session", role: .viewer, isChange: true),
         ]
-        // What a viewer reads.
+        // Readings of a viewer.
         + [
             "status", "journal", "journal/{id}", "events", "series", "problems", "refusals", "credentials",
             "credentials/{id}", "devices", "devices/{id}", "apps", "channels", "drills", "clock",
         ].map { reads("/v1/\($0)") }
         + [asks("/v1/journal/search", .viewer)]
         + ["registration", "token-keys"].map { asks("/v1/control/\($0)", .admin) }
-        // What a sender does.
+        // Requests of a sender.
         + ["check", "preview", "token", "jwt", "certificate", "frame"].map { asks("/v1/tools/\($0)", .sender) }
         + ["caught", "caught/{id}"].map {
             Rule(method: .get, path: "/v1/\($0)", role: .sender, isChange: false, opensPayloads: true)

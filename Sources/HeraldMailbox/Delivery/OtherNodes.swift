@@ -4,7 +4,7 @@ import HeraldModel
 extension DeliveryShard {
     /// Another node has stored a notification; it is delivered as one that this node has stored.
     ///
-    /// One that is no news is left to the reads. It may be older than what they have found and delivered.
+    /// An old notification is left to the reads, which may have found and delivered a newer one already.
     /// - Returns: Whether the registration is known; if not, nothing was done.
     mutating func storedElsewhere(_ stored: StoredNotification, isNews: Bool = true, now: WallTime) -> Bool {
         guard isNews else { return true }

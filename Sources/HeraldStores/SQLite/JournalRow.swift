@@ -28,7 +28,7 @@ import Darwin
 /// | 1 to 5 | bytes of payload, of such a request |
 /// | 1 or more | the refusal: 0 for that of the refused request before, else reason, 1 for the sandbox, explanation, topic |
 ///
-/// What a request leaves out is equal to that of the request before. Numbers are base-128 varints, lowest bits first; time
+/// A fact that a request leaves out is equal to that of the request before. Numbers are base-128 varints, lowest bits first; time
 /// differences are signed with zigzag encoding. Device numbers, identifiers and checksum are little-endian; an identifier
 /// has its upper eight bytes first. A text has its length in bytes before it.
 struct JournalRow {
