@@ -85,7 +85,9 @@ final class TestService: Sendable {
             credential: .key(pem: Array(key.secret.pemRepresentation.utf8), id: key.id, team: key.team),
             authorities: FileManager.default.contents(atPath: trust.path + "/ca.pem").map { Array($0) }
         )
-        // Both ends share a machine that may be busy with other tests.
+        // Both ends share a machine that may be busy with other tests; a test of these limits sets its own.
+        configuration.timeout = .seconds(600)
+        configuration.totalTimeout = .seconds(600)
         configuration.connections.pingTimeout = .seconds(60)
         return configuration
     }

@@ -25,6 +25,9 @@ import Testing
         )
         configuration.authorities = try herald.authority()
         configuration.retry = ProviderRetry.never
+        // The machine may be busy with other tests.
+        configuration.timeout = .seconds(300)
+        configuration.totalTimeout = .seconds(300)
         let topic = try #require(Topic(Self.app))
         let token = try #require(PushToken(token.hex))
         return try await withProviderClient(configuration) { client in
