@@ -66,7 +66,8 @@ package struct Console: Sendable {
         let words = "the console answers to localhost, to a loopback address, to --console-host and to each --hostname"
         let router = router(HostCheck(host: configuration.host, names: configuration.hostnames, answersTo: words))
         _ = addRoutes(to: router, by: .port(access, configuration.mode))
-        return listener(router, at: .port(host: configuration.host, port: configuration.port), isOpen)
+        let address = ListenAddress.Address.port(host: configuration.host, port: configuration.port)
+        return listener(router, at: address, tls: configuration.tls, isOpen)
     }
 
     /// The listener for Herald's own commands; calls `isOpen` once it listens.
@@ -131,12 +132,13 @@ package struct Console: Sendable {
     private func listener(
         _ router: Router<ConsoleContext>,
         at address: ListenAddress.Address,
+        tls: WebTLS? = nil,
         _ isOpen: @escaping @Sendable (Int) -> Void
     ) -> WebListener {
         WebListener(
             ListenAddress(listener: "console", address, portOption: "--console-port", hostOption: "--console-host"),
             router: router,
-            server: .plain(timeout: configuration.requestTimeout),
+            server: .http1(timeout: configuration.requestTimeout, tls: tls),
             maximumConnections: configuration.maximumConnections,
             logger: logger,
             isOpen: isOpen

@@ -68,6 +68,7 @@ struct ServerConfiguration: SettingTarget {
     var catchesInPublic = false
     var consoleHost = loopback
     var consolePort = 2190
+    var consoleTLS = ConsoleTLS.auto
     var consoleMode = ConsoleMode.full
     /// Connections of the console's port, and as many of its socket.
     var consoleConnections = 128

@@ -77,6 +77,12 @@ enum ServerSettings {
                 "Address of the console, which is for operators."
             },
             .port("console-port", \.consolePort) { "Port of the console: health, metrics and the admin API." },
+            .choice("console-tls", \.consoleTLS, valueName: "when") {
+                """
+                Whether the console's port is HTTPS, with the server certificate: auto unless console-host is loopback; off \
+                elsewhere only behind a proxy with TLS.
+                """
+            },
             .choice("console-mode", \.consoleMode, valueName: "mode") {
                 """
                 Extent of the console: read-only refuses changes at its port, api-only has no page, off has no port. The \
@@ -98,8 +104,8 @@ enum ServerSettings {
                 },
                 help: {
                     """
-                    A network of load balancers; may be repeated. Their connections to every listener with TLS must begin \
-                    with a PROXY protocol header (version 2), whose client address then counts.
+                    A network of load balancers; may be repeated. Their connections to every listener except the console's must \
+                    begin with a PROXY protocol header (version 2), whose client address then counts.
                     """
                 }
             ),

@@ -18,7 +18,7 @@ struct AccessRoutes: Sendable {
         }
         routes.delete("session") { request, _ in
             if let session = access.session(of: request) { _ = access.closeSession(session.id) }
-            return Self.setCookie("", Response(status: .noContent), request)
+            return setCookie("", Response(status: .noContent), request)
         }
         routes.get("sessions") { _, _ in
             try WebReply.json(AccessList(access.sessions.map { SessionEntry($0) }))
@@ -74,12 +74,15 @@ struct AccessRoutes: Sendable {
         let (session, secret) = try access.open(proof, from: context.address)
         context.note.target = "\(session.member.role.rawValue) \(session.member.name)"
         let answer = SessionAnswer(session.member, proof: .session, mode: mode)
-        return Self.setCookie(secret, try WebReply.json(answer, status: .created), request)
+        return setCookie(secret, try WebReply.json(answer, status: .created), request)
     }
 
-    private static func setCookie(_ secret: String, _ response: Response, _ request: Request) -> Response {
+    private func setCookie(_ secret: String, _ response: Response, _ request: Request) -> Response {
         var response = response
-        response.headers[.setCookie] = SessionCookie.field(secret, isSecure: SessionCookie.isSecure(request))
+        response.headers[.setCookie] = SessionCookie.field(
+            secret,
+            isSecure: access.isOverTLS || SessionCookie.isBehindTLS(request)
+        )
         return response
     }
 }

@@ -17,10 +17,12 @@ struct ConsoleGate: RouterMiddleware {
     private let clock: any WallClock
     private let readers = PayloadReaders()
 
-    private static let site = SiteRule(protecting: "the console")
+    private let site: SiteRule
 
     init(way: Way, audit: any ConsoleAudit, clock: any WallClock) {
         self.way = way
+        let isOverTLS = if case .port(let access, _) = way { access.isOverTLS } else { false }
+        site = SiteRule(protecting: "the console", isOverTLS: isOverTLS)
         self.audit = audit
         self.clock = clock
     }
@@ -52,7 +54,7 @@ struct ConsoleGate: RouterMiddleware {
         case .socket:
             context.caller = await .socket(context)
         case .port(let access, let mode):
-            if rule.method != .get { try Self.site.refuseForeign(request) }
+            if rule.method != .get { try site.refuseForeign(request) }
             context.caller = rule.role == nil ? nil : try access.caller(of: request, from: context.address)
             try checkPage(request, rule, context.caller)
             if let role = rule.role {
@@ -70,10 +72,10 @@ struct ConsoleGate: RouterMiddleware {
     /// Refuses a change without a token that our page did not make.
     private func checkPage(_ request: Request, _ rule: RoleTable.Rule, _ caller: ConsoleCaller?) throws {
         guard rule.method != .get, rule.role == nil || caller?.proof == .session else { return }
-        if rule.role != nil, Self.site.comesFromOurPage(request) != true {
+        if rule.role != nil, site.comesFromOurPage(request) != true {
             throw AdminError(.forbidden, "with a cookie, send the field `origin` with the address of this console")
         }
-        if rule.method != .delete { try Self.site.requireJSON(request) }
+        if rule.method != .delete { try site.requireJSON(request) }
     }
 
     private func record(_ rule: RoleTable.Rule, _ context: ConsoleContext, status: Int, error: String? = nil) {
