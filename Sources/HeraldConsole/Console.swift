@@ -65,7 +65,7 @@ package struct Console: Sendable {
     package func port(_ isOpen: @escaping @Sendable (Int) -> Void) -> WebListener {
         let words = "the console answers to localhost, to a loopback address, to --console-host and to each --hostname"
         let router = router(HostCheck(host: configuration.host, names: configuration.hostnames, answersTo: words))
-        _ = addRoutes(to: router, by: .port(access, configuration.mode))
+        _ = addRoutes(to: router, by: .port(access, configuration))
         let address = ListenAddress.Address.port(host: configuration.host, port: configuration.port)
         return listener(router, at: address, tls: configuration.tls, isOpen)
     }
@@ -90,7 +90,7 @@ package struct Console: Sendable {
     ) -> RouterGroup<ConsoleContext> {
         let routes = router.group("v1").add(middleware: ConsoleGate(way: way, audit: audit, clock: clock))
         AdminRoutes(administration: administration).add(to: routes)
-        AccessRoutes(access: access, mode: configuration.mode).add(to: routes)
+        AccessRoutes(access: access, configuration: configuration).add(to: routes)
         AuditRoutes(audit: audit).add(to: routes)
         live.addRoutes(to: routes)
         testing?.add(to: routes)

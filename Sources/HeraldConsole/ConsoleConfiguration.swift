@@ -11,6 +11,8 @@ package struct ConsoleConfiguration: Sendable {
     /// Path of the control socket, in a folder for the operator only.
     package var socketPath: String
     package var mode = ConsoleMode.full
+    /// The least role that starts and stops drills.
+    package var drillsRole = ConsoleRole.admin
     /// TLS of the port; nil for plain HTTP.
     package var tls: WebTLS?
     /// Maximum number of connections of each listener; more wait in the system's queue.

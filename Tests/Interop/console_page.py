@@ -60,8 +60,8 @@ class FakeConsole:
         self._server = Server(("127.0.0.1", port), Handler)
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
 
-    def set_role(self, role, mode="full"):
-        self.answers["GET /v1/session"] = {"name": "Ada", "role": role, "mode": mode, "environments": ["production", "sandbox"]}
+    def set_role(self, role, mode="full", drills="admin"):
+        self.answers["GET /v1/session"] = {"name": "Ada", "role": role, "mode": mode, "drills": drills, "environments": ["production", "sandbox"]}
 
     def tell(self, kind, data):
         """Sends an event to every page."""

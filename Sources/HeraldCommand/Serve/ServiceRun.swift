@@ -68,6 +68,7 @@ struct ServiceRun {
         )
         consoleConfiguration.hostnames = configuration.hostnames
         consoleConfiguration.mode = configuration.consoleMode
+        if configuration.letsSendersDrill { consoleConfiguration.drillsRole = .sender }
         consoleConfiguration.tls = assembly.consoleTLS
         consoleConfiguration.maximumConnections = configuration.consoleConnections
         let administration = ServiceAdministration(

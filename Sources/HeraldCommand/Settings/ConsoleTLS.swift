@@ -1,3 +1,5 @@
+import HeraldConsole
+
 /// Choice of TLS at the console's port.
 ///
 /// Behind a proxy with TLS, a second one would need the proxy to trust the server certificate, so it can be left out.

@@ -78,10 +78,7 @@ enum ServerSettings {
             },
             .port("console-port", \.consolePort) { "Port of the console: health, metrics and the admin API." },
             .choice("console-tls", \.consoleTLS, valueName: "when") {
-                """
-                Whether the console's port is HTTPS, with the server certificate: auto unless console-host is loopback; off \
-                elsewhere only behind a proxy with TLS.
-                """
+                "Whether the console is HTTPS; auto: unless console-host is loopback. off elsewhere wants a proxy with TLS."
             },
             .choice("console-mode", \.consoleMode, valueName: "mode") {
                 """
@@ -306,6 +303,9 @@ enum ServerSettings {
                     "A drill that starts with the service, written as for `herald drill start`, with --for; may be repeated."
                 }
             ),
+            .flag("console-drills", \.letsSendersDrill) {
+                "Let senders start and stop drills over the console, too."
+            },
             .flag("payload-drills", \.allowsPayloadDrills, isLive: true) {
                 "Let a payload choose its own answer (docs/drills.md)."
             },

@@ -8,7 +8,7 @@ import Synchronization
 struct ConsoleGate: RouterMiddleware {
     /// How a request came.
     enum Way: Sendable {
-        case port(ConsoleAccess, ConsoleMode)
+        case port(ConsoleAccess, ConsoleConfiguration)
         case socket
     }
 
@@ -18,10 +18,17 @@ struct ConsoleGate: RouterMiddleware {
     private let readers = PayloadReaders()
 
     private let site: SiteRule
+    private let drills: ConsoleRole
 
     init(way: Way, audit: any ConsoleAudit, clock: any WallClock) {
         self.way = way
-        let isOverTLS = if case .port(let access, _) = way { access.isOverTLS } else { false }
+        var isOverTLS = false
+        if case .port(let access, let configuration) = way {
+            isOverTLS = access.isOverTLS
+            drills = configuration.drillsRole
+        } else {
+            drills = .admin
+        }
         site = SiteRule(protecting: "the console", isOverTLS: isOverTLS)
         self.audit = audit
         self.clock = clock
@@ -32,7 +39,7 @@ struct ConsoleGate: RouterMiddleware {
         context: ConsoleContext,
         next: (Request, ConsoleContext) async throws -> Response
     ) async throws -> Response {
-        let rule = RoleTable.rule(request.method, context.endpointPath ?? "")
+        let rule = RoleTable.rule(request.method, context.endpointPath ?? "", drills: drills)
         var context = context
         do {
             try await admit(request, to: rule, &context)
@@ -53,7 +60,7 @@ struct ConsoleGate: RouterMiddleware {
         switch way {
         case .socket:
             context.caller = await .socket(context)
-        case .port(let access, let mode):
+        case .port(let access, let configuration):
             if rule.method != .get { try site.refuseForeign(request) }
             context.caller = rule.role == nil ? nil : try access.caller(of: request, from: context.address)
             try checkPage(request, rule, context.caller)
@@ -65,7 +72,7 @@ struct ConsoleGate: RouterMiddleware {
                     (try? access.caller(of: request, from: address, isUse: false)).map { $0.role >= role } ?? false
                 }
             }
-            guard mode != .readOnly || !rule.isChange || rule.path == "/v1/session" else { throw Self.isReadOnly }
+            guard configuration.mode != .readOnly || !rule.isChange || rule.path == "/v1/session" else { throw Self.isReadOnly }
         }
     }
 
