@@ -72,7 +72,8 @@ struct ConsoleGate: RouterMiddleware {
                     (try? access.caller(of: request, from: address, isUse: false)).map { $0.role >= role } ?? false
                 }
             }
-            guard configuration.mode != .readOnly || !rule.isChange || rule.path == "/v1/session" else { throw Self.isReadOnly }
+            let isReadOnly = configuration.mode == .readOnly
+            guard !isReadOnly || !rule.isChange || rule.path == "/v1/session" else { throw Self.isReadOnly }
         }
     }
 

@@ -19,8 +19,7 @@ enum RoleTable {
         var isDrill = false
     }
 
-    /// The row of a request.
-    /// - Parameter drills: The least role that starts and stops drills.
+    /// The row of a request; `drills` is the least role that starts and stops drills.
     static func rule(_ method: HTTPRequest.Method, _ path: String, drills: ConsoleRole = .admin) -> Rule {
         var rule =
             byRequest["\(method.rawValue) \(path)"]
