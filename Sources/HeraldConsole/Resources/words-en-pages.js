@@ -68,9 +68,15 @@ export const WORDS = {
   "provider.unknown": "No credential has this identifier.", "provider.revoke.title": "Revoke this credential?", "provider.revoke.words": "{name} is refused from now on, for ever. It cannot be undone.",
   "provider.kind": "Kind", "provider.made": "Made", "provider.norefusal": "None of its requests was refused since the service started.", "provider.nothing": "The journal has no notification of it.",
 
-  "channels.topic": "Bundle identifier", "channels.none": "No channel yet.", "channels.what": "Providers make and delete them with the provider API.", "channels.id": "Channel", "channels.policy": "Storage",
+  "channels.topic": "Bundle identifier", "channels.none": "No channel yet.", "channels.what": "Providers make and delete them with the provider API, and people do it here.", "channels.id": "Channel", "channels.policy": "Storage",
   "channels.kept": "newest stored", "channels.keeps": "stores the newest", "channels.keeps.not": "stores nothing", "channels.subscribers": "Subscribers",
   "channels.published": "Sent", "channels.delivered": "Delivered", "channels.deeds": "Actions", "channels.send": "Send",
+  "channels.journal": "In the journal", "channels.add": "Make a channel", "channels.make": "Make it", "channels.environment": "Environment",
+  "channels.made": "{topic} has a new channel. Apps subscribe to it by this identifier:", "channels.delete": "Delete", "channels.deleted": "The channel is deleted.", "channels.delete.title": "Delete this channel?",
+  "channels.delete.words": {
+    one: "{id} of {topic} ({environment}), with {n} subscriber now. What it stores is lost, and its identifier never comes back.",
+    other: "{id} of {topic} ({environment}), with {n} subscribers now. What it stores is lost, and its identifier never comes back.",
+  },
  
 
   "drills.what": "Try what your provider does when the service has a bad day.", "drills.active": "Active drills", "drills.none": "No drill is active.", "drills.stop.all": "Stop all",
