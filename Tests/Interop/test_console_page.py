@@ -345,6 +345,47 @@ def test_a_notification_is_written_and_sent(chromium, console):
     page.one(".note .tag", "delivered")
 
 
+def test_a_channel_is_made_sent_to_and_deleted(chromium, console):
+    page = show(chromium, console, "/channels", ".table td")
+    page.one("button", "Make a channel").click()
+    page.one("datalist option")
+    page.one("input", "Bundle identifier").send_keys("com.example.new")
+    assert axe.barriers(page) == []
+    page.one("button", "Make it").click()
+    assert console.changed("POST /v1/channels") == {"topic": "com.example.new", "environment": "sandbox", "policy": 1}
+    assert page.one(".note .mono").text == "bmV3LW1hZGUtY2hhbm4="
+    row = page.all(".flush tbody tr")[1]
+    deeds = {one.text.split()[0]: one for one in row.find_elements("css selector", "td a, td button")}
+    assert deeds["In"].get_attribute("href").endswith("/notifications?q=topic%3Acom.example.sports+environment%3Asandbox+type%3Aliveactivity")
+    deeds["Delete"].click()
+    assert "c2Vjb25kLWNoYW5uZWw= of com.example.sports (sandbox), with 2 subscribers" in page.one("dialog[open]").text
+    page.one("dialog button", "Delete").click()
+    assert console.changed("DELETE /v1/channels/c2Vjb25kLWNoYW5uZWw=") == {}
+    page.gone("dialog")
+    row = page.all(".flush tbody tr")[1]
+    next(one for one in row.find_elements("css selector", "td a") if one.text.startswith("Send")).click()
+    page.one("button", "Send")
+    page.until(lambda: [one.get_property("value") for one in page.all("main input")][:2] == ["c2Vjb25kLWNoYW5uZWw=", "com.example.sports"])
+    assert complaints(page) == []
+    # A sender makes them in the sandbox alone.
+    console.set_role("sender", "full")
+    page = show(chromium, console, "/channels", ".table td")
+    page.one("button", "Make a channel").click()
+    page.one("datalist option")
+    assert [one.text for one in page.all("form.stack select")[0].find_elements("css selector", "option")] == ["sandbox"]
+    assert [len([one for one in row.find_elements("css selector", "button") if one.text.startswith("Delete")]) for row in page.all(".flush tbody tr")] == [0, 1]
+
+
+def test_a_device_is_invited(chromium, console):
+    page = show(chromium, console, "/devices", ".table td")
+    page.one("button", "Invite a device").click()
+    page.one("input", "Name of the device").send_keys("Hall")
+    page.one("button", "Make the invitation").click()
+    assert console.changed("POST /v1/invitations") == {"name": "Hall", "uses": 1, "days": 1}
+    assert page.one(".code").text == "herald-invite:AAAA-BBBB-CCCC"
+    assert complaints(page) == []
+
+
 def test_downloads_hold_what_is_shown_and_no_formula(chromium, console):
     page = show(chromium, console, "/notifications", ".found tr")
     text = page.driver.execute_async_script(
