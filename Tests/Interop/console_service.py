@@ -94,7 +94,7 @@ PROBLEMS = [
 
 
 APPS = [
-    {"topic": "com.example.chat", "environment": "production", "registered": at(-86400 * 9), "enabled": True},
+    {"topic": "com.example.chat", "environment": "production", "registered": at(-86400 * 9), "enabled": True, "waiting": {"id": ID.format(7), "unique_id": ID.format(0x8007), "received": at(-240), "expires": at(86400)}},
     {"topic": "com.example.mail", "environment": "sandbox", "registered": at(-86400), "enabled": False},
 ]
 

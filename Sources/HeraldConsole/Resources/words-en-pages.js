@@ -15,6 +15,7 @@ export const WORDS = {
   "find.histogram": "{n} notifications from {from} to {to}", "find.matches": "notifications", "find.unfold": "Lines of {id}",
   "find.none": "Nothing matches.", "find.none.hint": "The journal keeps the newest lines. A refused request is on the page Refusals.",
   "find.back": "Searched back to {time} in {took}.", "find.on": "Go on searching", "find.missing": "No answer from {nodes}: lines are missing.",
+  "views.title": "Saved views", "views.save": "Save view", "views.name": "Name of the view", "views.keep": "Save", "views.remove": "Remove the view {name}",
   "find.token": "No device of this service has this token.",
 
   "one.title": "Notification {id}", "one.heading": "Notification", "one.copy.id": "Copy", "one.after": "after {time}", "one.by": "by {id}",
@@ -38,7 +39,7 @@ export const WORDS = {
   "device.revoke.words": "{name} loses its connection now and its certificate for ever. It cannot be undone.", "device.about": "About it", "device.id": "Identifier",
   "device.since": "Connected", "device.seen": "Last seen", "device.from": "From", "device.enrolled": "Enrolled", "device.serial": "Serial number",
   "device.noapps": "No app is registered on it.", "device.registered": "Registered", "device.disabled": "disabled", "device.removed": "removed", "device.disconnect": "Disconnect", "device.disconnected": "Disconnected: it will come again.", "device.label": "Set labels", "device.labelled": "The labels are set.", "device.token": "Token", "device.copy": "Copy token",
-  "device.last": "Last notifications", "device.all": "All", "device.nothing": "No notification for it in the journal.",
+  "device.last": "Last notifications", "device.watch": "Watch live", "device.waits": "Waits since", "device.nothing": "No notification for it in the journal.",
 
   "refusals.what": "Requests that providers were refused, since the service started.", "refusals.none": "No request was refused since the service started.",
   "refusals.nobody": "Unknown provider", "refusals.share": "{share} of its requests", "refusals.spark": "{reason}: {count} in the last hour", "refusals.hour": "last hour",
