@@ -1,6 +1,7 @@
 import Foundation
 import HeraldModel
 import HeraldWeb
+import Synchronization
 import Testing
 
 @testable import HeraldConsole
