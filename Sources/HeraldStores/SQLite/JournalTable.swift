@@ -116,6 +116,18 @@ struct JournalTable {
         ) ?? 0
     }
 
+    /// The times of the oldest line and of the newest one.
+    /// - Returns: nil if there are no rows, or those two are damaged.
+    /// - Throws: `DatabaseError`.
+    static func span(_ database: Database) throws -> (first: WallTime, last: WallTime)? {
+        func time(_ column: String, _ order: String) throws -> WallTime? {
+            try Int64.fetchOne(database, sql: "SELECT \(column) FROM journal ORDER BY position \(order) LIMIT 1")
+                .map { WallTime(milliseconds: $0) }
+        }
+        guard let first = try time("first_time", "ASC"), let last = try time("last_time", "DESC") else { return nil }
+        return (first, last)
+    }
+
     /// Deletes up to `limit` of the oldest rows: rows whose events are all before `moment`, and rows more than
     /// `maximumBytes` from the end.
     ///

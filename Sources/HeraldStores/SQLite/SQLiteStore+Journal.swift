@@ -43,6 +43,13 @@ extension SQLiteStore: JournalStore {
         return JournalPage(lines: search.found, next: search.next, searchedBackTo: search.searchedBackTo)
     }
 
+    /// The times of the oldest line and of the newest one that is on the disk.
+    /// - Returns: nil if there are no lines.
+    /// - Throws: If the journal cannot be read.
+    package func journalSpan() async throws -> (first: WallTime, last: WallTime)? {
+        try await readers.read { try JournalTable.span($0) }
+    }
+
     /// Commits what was recorded before.
     ///
     /// If that fails, the events on disk are still readable.
