@@ -2,6 +2,7 @@ import HeraldCluster
 import HeraldConsole
 import HeraldMailbox
 import HeraldModel
+import HeraldStores
 
 /// Numbers of journal lines of a service, in a cluster of all nodes.
 struct ServiceTallies: JournalCounting {
