@@ -135,6 +135,16 @@ REFUSALS = [
 ]
 
 
+def tallies(path, query, body):
+    wanted = {
+        "outcome": {"received": 1200, "delivered": 1000, "delivered_from_storage": 90, "replaced": 60, "discarded": 40, "refused": 14},
+        "state": {"received": 1200, "delivered": 1000, "replaced": 60, "discarded from storage (expired)": 40},
+        "type": {"alert": 1100, "background": 100}, "priority": {"10": 1100, "5": 100},
+    }[query.get("by", "outcome")]
+    hours = [{"time": at(-3600 * hour), "counts": {name: max(1, count // 24) for name, count in wanted.items()}} for hour in (20, 3, 2)]
+    return {"from": at(-86400), "to": at(0), "sums": wanted, "hours": hours, "missing_nodes": []}
+
+
 CREDENTIALS = [
     {"id": "key K7F2ABCDEF of team ABCDE12345", "kind": "key", "team": "ABCDE12345", "topics": [], "environments": ["production", "sandbox"], "created": at(-86400 * 90), "last_used": at(-3), "requests": 41200, "refused": 14},
     {"id": "certificate 0A1B2C", "kind": "certificate", "serial": "0a1b2c", "team": "ABCDE12345", "topics": ["com.example.mail", "com.example.chat", "com.example.x"], "environments": ["production"], "created": at(-86400 * 350), "expires": at(86400 * 12), "requests": 12, "refused": 0},
@@ -197,6 +207,7 @@ def answers():
         "GET /v1/devices": devices,
         "GET /v1/devices/*": device,
         "POST /v1/devices/*": {},
+        "GET /v1/tallies": tallies,
         "GET /v1/refusals": {"items": REFUSALS},
         "GET /v1/credentials": {"items": CREDENTIALS, "next": None},
         "GET /v1/credentials/*": lambda path, query, body: next(({**one} for one in CREDENTIALS if one["id"] == path.rpartition("/")[2]), (404, {"error": "no credential has this identifier"})),

@@ -24,7 +24,7 @@ PAGES = {
     "unknown notification": ("/notifications/nobody", ".reasons"), "inbox": (f"/inbox?open={ID.format(0x8001)}&tab=check", ".is-open .problems"),
     "compose": ("/compose?device=kitchen", ".previews li"), "devices": ("/devices", ".table td"), "device": ("/devices/kitchen", ".table td"),
     "providers": ("/providers?add=certificate", ".table td"), "provider": (f"/providers/{KEY}", ".around li"), "refusals": (f"/refusals?open={OPEN}", ".samples li"),
-    "channels": ("/channels", ".table td"), "drills": ("/drills", ".note"), "tools": ("/tools?tool=jwt", "textarea"), "settings": ("/settings", ".facts dd"),
+    "counts": ("/counts?range=7d", ".table td"), "channels": ("/channels", ".table td"), "drills": ("/drills", ".note"), "tools": ("/tools?tool=jwt", "textarea"), "settings": ("/settings", ".facts dd"),
     "tokens": ("/settings?part=tokens", ".table td"), "audit": ("/settings?part=audit", ".table td"), "nothing": ("/settings?part=sessions", ".table td"),
 }
 

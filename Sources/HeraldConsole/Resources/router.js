@@ -7,7 +7,7 @@ const ROUTES = [
   [/^\/$/, "now"], [/^\/notifications$/, "notifications"], [/^\/notifications\/(.+)$/, "notification"], [/^\/inbox$/, "inbox"],
   [/^\/compose$/, "compose"], [/^\/devices$/, "devices"], [/^\/devices\/(.+)$/, "device"], [/^\/providers$/, "providers"],
   [/^\/providers\/(.+)$/, "provider"], [/^\/refusals$/, "refusals"], [/^\/channels$/, "channels"], [/^\/drills$/, "drills"],
-  [/^\/tools$/, "tools"], [/^\/settings$/, "settings"],
+  [/^\/counts$/, "counts"], [/^\/tools$/, "tools"], [/^\/settings$/, "settings"],
 ];
 
 export function route(address = location) {

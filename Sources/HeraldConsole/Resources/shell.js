@@ -11,7 +11,7 @@ import { t } from "./words.js";
 /** The places of the console, with the least role that has something to do there. */
 const PLACES = [
   ["now", "/"], ["notifications", "/notifications"], ["inbox", "/inbox", "sender"], ["compose", "/compose", "sender"], ["devices", "/devices"],
-  ["providers", "/providers"], ["refusals", "/refusals"], ["channels", "/channels"], ["drills", "/drills"], ["tools", "/tools", "sender"],
+  ["providers", "/providers"], ["refusals", "/refusals"], ["counts", "/counts"], ["channels", "/channels"], ["drills", "/drills"], ["tools", "/tools", "sender"],
   ["settings", "/settings"],
 ];
 /** The page of a list is marked while one of its things is open. */

@@ -41,6 +41,11 @@ export const WORDS = {
   "device.noapps": "No app is registered on it.", "device.registered": "Registered", "device.disabled": "disabled", "device.removed": "removed", "device.disconnect": "Disconnect", "device.disconnected": "Disconnected: it will come again.", "device.label": "Set labels", "device.labelled": "The labels are set.", "device.token": "Token", "device.copy": "Copy token",
   "device.last": "Last notifications", "device.watch": "Watch live", "device.waits": "Waits since", "device.nothing": "No notification for it in the journal.",
 
+  "counts.what": "Exact numbers of journal lines, hour by hour, of the last 90 days.", "counts.none": "No line in this time.",
+  "counts.24h": "24 hours", "counts.7d": "7 days", "counts.31d": "31 days", "counts.by": "Count by", "counts.state": "State", "counts.type": "Push type",
+  "counts.priority": "Priority", "counts.sums": "Sums", "counts.lines": "Number", "counts.hourly": "{n}/h",
+  "counts.chart.label": "Outcomes of the last {range}: {list}", "counts.missing": "No answer from {nodes}: their numbers are missing.",
+
   "refusals.what": "Requests that providers were refused, since the service started.", "refusals.none": "No request was refused since the service started.",
   "refusals.nobody": "Unknown provider", "refusals.share": "{share} of its requests", "refusals.spark": "{reason}: {count} in the last hour", "refusals.hour": "last hour",
   "refusals.times": "First {first}, last {last}.", "refusals.do": "What to do:", "refusals.samples": { one: "{n} sample", other: "{n} samples" },
