@@ -188,7 +188,7 @@ class Request(BaseHTTPRequestHandler):
         watcher = self.service.watch()
         number = 0
         try:
-            self.wfile.write(b": hello\n\n")
+            self.wfile.write(b'event: status\ndata: {"version": 1}\n\nevent: caught\ndata: {"newest": 0}\n\nevent: counts\ndata: {}\n\n')
             while (event := watcher.get()) is not None:
                 kind, data = event
                 number += 1
