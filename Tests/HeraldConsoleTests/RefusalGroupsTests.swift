@@ -13,7 +13,12 @@ import Testing
         minute: Int64 = 100
     ) -> JournalEvent {
         JournalEvent(
-            refused: JournalRefusal(reason: reason, explanation: "why \(number)", topic: topic, environment: environment),
+            refused: JournalRefusal(
+                reason: reason,
+                explanation: "why \(number)",
+                topic: topic,
+                environment: environment
+            ),
             id: NotificationID(high: 0, low: number),
             device: nil,
             app: nil,
