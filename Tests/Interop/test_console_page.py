@@ -227,7 +227,7 @@ def test_the_environment_stays_while_the_page_changes(chromium, console):
     page.until(lambda: Select(page.one("label", "Environment").find_element("xpath", "../select")).first_selected_option.text == "sandbox")
     Select(page.one(".head-environment")).select_by_visible_text("both environments")
     page.until(lambda: page.driver.current_url.endswith("/compose"))
-    page.press("g", "r")
+    page.one(".rail a", "Refusals").click()
     page.until(lambda: len(page.all(".refusal")) == 3)
     console.answers["GET /v1/status"] = {**console.answers["GET /v1/status"], "environments": ["sandbox"]}
     console.tell("status", {"version": 2})
