@@ -112,6 +112,17 @@ def test_each_role_may_do_what_the_description_says_and_no_more(service, tokens)
     assert wrong == []
 
 
+def test_a_request_without_a_row_needs_an_admin(service, tokens):
+    for method in ("POST", "PUT", "DELETE", "PATCH"):
+        body = None if method == "DELETE" else {}
+        answers = [ask(service, method, "/v1/status", token=token, body=body) for token in (*tokens.values(), None)]
+        assert [status for status, _, _ in answers] == [403, 403, 405, 401], method
+        for status, _, answer in answers[:2]:
+            assert "this needs the role admin" in answer["error"]
+        for path in ("/v1/nothing", "/v1/devices/x/nothing"):
+            assert {ask(service, method, path, token=token, body=body)[0] for token in tokens.values()} == {404}
+
+
 def test_a_code_works_once_and_its_cookie_only_for_our_page(service):
     used = code(service, "--name", "Ada", "--role", "viewer")
     status, headers, answer = ask(service, "POST", "/v1/session", body={"code": used})
