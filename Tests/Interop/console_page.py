@@ -42,8 +42,8 @@ class FakeConsole(MadeUpServer):
         super().__init__(Request)
         self.url = f"http://127.0.0.1:{self.port}"
 
-    def set_role(self, role, mode="full"):
-        self.answers["GET /v1/session"] = {"name": "Ada", "role": role, "mode": mode, "environments": ["production", "sandbox"]}
+    def set_role(self, role, mode="full", drills="admin"):
+        self.answers["GET /v1/session"] = {"name": "Ada", "role": role, "mode": mode, "drills": drills, "environments": ["production", "sandbox"]}
 
     def tell(self, kind, data):
         """Sends an event to every page."""

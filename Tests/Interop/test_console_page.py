@@ -248,6 +248,14 @@ def test_an_unknown_identifier_has_the_reasons_that_hold(chromium, console):
     page.until(lambda: "The journal has no line yet." in page.one(".reasons").text)
 
 
+@pytest.mark.parametrize("role, mode, may", [("sender", "full", True), ("viewer", "full", False), ("sender", "read-only", False)])
+def test_a_sender_stops_and_starts_drills_where_the_operator_lets_them(chromium, unusual, role, mode, may):
+    unusual.set_role(role, mode, drills="sender")
+    page = show(chromium, unusual, "/drills", ".problems li")
+    words = [element.text for element in page.all("button")]
+    assert ("Stop" in words, "Start" in words, "Move" in words) == (may, may, False), words
+
+
 def test_new_lines_come_on_top_and_wait_while_paused(chromium, console):
     page = show(chromium, console, "/notifications?q=topic:com.example.chat", ".found tr")
     page.until(lambda: console.watchers == 1)
