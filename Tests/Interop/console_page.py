@@ -28,7 +28,7 @@ PATHS = re.search(
 PAGES = [f"^/{re.sub(':[a-z]+', '[^/]+', path)}$" for path in re.findall(r'"([^"]*)"', PATHS)]
 
 
-#: What every stream of the service begins with.
+#: The beginning of every stream of the service.
 FIRST_EVENTS = 'event: status\ndata: {"version": 1}\n\nevent: caught\ndata: {"newest": 0}\n\nevent: counts\ndata: {}\n\n'
 
 

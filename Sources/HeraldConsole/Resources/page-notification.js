@@ -7,10 +7,10 @@ import { bytes, clockTime, duration, fullTime, number, short, when } from "./for
 import { icon } from "./icons.js";
 import { json } from "./json.js";
 import { address, link, place } from "./router.js";
-import { search } from "./search.js";
+import { grouped, search } from "./search.js";
 import { bugReport, curl } from "./snippets.js";
 import { stateIcon, stateTag, tone } from "./states.js";
-import { button, copyButton, empty, facts, failureNote, loading, note, section } from "./ui.js";
+import { button, copyButton, dotted, empty, facts, failureNote, loading, note, section } from "./ui.js";
 import { t } from "./words.js";
 
 /** Time between looks at a life that goes on: in a cluster, its lines may come at other nodes. */
@@ -102,11 +102,12 @@ export default class Notification {
     if (!line?.device || !line.topic) return;
     try {
       const { items } = await search({ q: `device:${line.device} topic:${line.topic}`, limit: 200 });
-      const ids = [...new Set(items.map(({ unique_id: id }) => id))];
-      const at = ids.indexOf(line.unique_id);
+      // In the order in which they came: the end of one may be after the beginning of the next.
+      const came = ({ lines }) => Date.parse(lines.at(-1).time);
+      const groups = grouped(items).sort((one, other) => came(other) - came(one));
+      const at = groups.findIndex(({ line: { unique_id: id } }) => id === line.unique_id);
       if (at < 0) return;
-      const lineOf = (id) => id && items.find(({ unique_id: other }) => other === id);
-      this.neighbours = { after: lineOf(ids[at - 1]), before: lineOf(ids[at + 1]) };
+      this.neighbours = { after: groups[at - 1]?.line, before: groups[at + 1]?.line };
     } catch (error) {
       this.app.notice(error);
     }
@@ -164,7 +165,7 @@ export default class Notification {
     return section(t("one.life"), { key: "life" }, h("ol", { class: "life" }, shown.map((line, index) => h("li", { key: index, "data-tone": tone(line.state) },
       h("span", { class: "life-dot" }, icon(stateIcon(line.state))),
       h("div", { class: "life-words" },
-        h("p", { class: "life-head" }, stateTag(line), when(line.time, clockTime(line.time, true)), index > 0 && h("span", { class: "quiet" }, ` +${duration(Date.parse(line.time) - Date.parse(lines[index - 1].time))}`), line.node && h("span", { class: "quiet" }, ` ${line.node}`)),
+        h("p", { class: "life-head" }, h("strong", { dir: "auto" }, [line.state, line.reason].filter(Boolean).join(": ")), when(line.time, clockTime(line.time, true)), index > 0 && h("span", { class: "quiet" }, ` +${duration(Date.parse(line.time) - Date.parse(lines[index - 1].time))}`), line.node && h("span", { class: "quiet" }, ` ${line.node}`)),
         line.devices !== undefined && h("p", null, t("just.devices", { count: line.devices, n: number(line.devices) })),
         line.device && line.device !== lines[0].device && h("p", null, h("bdi", null, line.device)),
         words[index]?.words && words[index].words !== line.state && h("p", { dir: "auto" }, words[index].words),
@@ -176,7 +177,7 @@ export default class Notification {
 
   request(first, known) {
     return section(t("one.request"), { key: "request" }, facts([
-      [t("col.app"), first.topic], [t("col.device"), first.device && link(place("devices", first.device), null, first.device)],
+      [t("col.app"), dotted(first.topic)], [t("col.device"), first.device && link(place("devices", first.device), null, first.device)],
       [t("col.environment"), first.environment && t(`env.${first.environment}`)],
       [t("col.by"), known("provider") && link(place("providers", known("provider")), null, known("provider"))],
       [t("col.type"), known("type")], [t("col.priority"), known("priority")], [t("col.size"), known("size") !== undefined && bytes(known("size"))],

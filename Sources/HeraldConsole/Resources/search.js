@@ -1,6 +1,7 @@
 // Searches of the journal, and what belongs to one notification in their lines.
 
 import { post } from "./api.js";
+import { isFinal } from "./states.js";
 
 /** Searches; stops a search that takes longer than its reader. */
 export function search(question, signal) {
@@ -28,7 +29,7 @@ export function grouped(lines) {
 /** The time from the first line to a line that is the end, in milliseconds; null if there is none yet. */
 export function took({ line, lines }) {
   const first = lines.at(-1);
-  return first.state === "received" && line !== first ? Date.parse(line.time) - Date.parse(first.time) : null;
+  return first.state === "received" && line !== first && isFinal(line.state) ? Date.parse(line.time) - Date.parse(first.time) : null;
 }
 
 /** A field with a comma, a quote or a line break is quoted; a formula of a spreadsheet is made a text. */
