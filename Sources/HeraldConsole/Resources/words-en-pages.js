@@ -24,9 +24,10 @@ export const WORDS = {
   "one.payload.off": "Not kept. The inbox keeps payloads while catching is on.", "one.payload.other": "Not caught, or no longer in the inbox.",
   "one.again": "Send another", "one.copy.curl": "Copy as curl", "one.copy.report": "Copy bug report", "one.copy.json": "Copy JSON", "one.save": "Save JSON",
   "one.steps": { one: "and {n} further line", other: "and {n} further lines" },
-  "one.unknown": "The journal has no notification with this identifier. These are the possible reasons:",
-  "one.unknown.never": "It was sent to another service, or never sent.", "one.unknown.old": "It is older than the journal's first line.",
-  "one.unknown.refused": "The request was refused before it had an identifier: see Refusals.", "one.unknown.node": "In a cluster: the node that received it does not answer.",
+  "one.unknown": "The journal has no notification with this identifier.", "one.unknown.reasons": "These are the possible reasons:",
+  "one.unknown.never": "It was sent to another service, or never sent.", "one.unknown.old": "It is older than the journal's first line of {time}.", "one.unknown.empty": "The journal has no line yet.",
+  "one.unknown.form": "The identifier is not a UUID, as apns-id is.",
+  "one.unknown.refused": "The request was refused, and the journal has no line of it: see Refusals.", "one.unknown.node": "Another node received it, and these do not answer: {nodes}.",
 
   revoke: "Revoke", "revoked.done": "Revoked.",
   "devices.connected": { one: "{n} connected", other: "{n} connected" }, "devices.invite": "Invite a device", "devices.find": "Name, identifier or label",
