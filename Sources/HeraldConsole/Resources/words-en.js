@@ -21,7 +21,7 @@ export const WORDS = {
   "search.label": "Search notifications", "search.place": "Search notifications  ( / )",
 
   "in.title": "Sign in to Herald", "in.run": "On the machine of the service, run this and open the link that it prints:",
-  "in.token": "Or paste a token", "in.hint": "A token of `herald console token`, or the one in run/admin.token of the data folder.",
+  "in.token": "Or paste a token", "in.hint": "A token of “herald console token”, or the one in run/admin.token of the data folder.",
   "in.send": "Sign in", "in.open": "Without signing in there are:",
 
   away: "The service is away since {time}. What you see is from before.", "away.retry": "Trying again in {time}.", "away.now": "Try now",
