@@ -4,8 +4,8 @@ export const WORDS = {
   "question.type": "Type {text} to confirm",
 
   "help.title": "Keys", "help.search": "Search", "help.notifications": "Go to Notifications", "help.devices": "Go to Devices",
-  "help.providers": "Go to Providers", "help.compose": "Go to Compose", "help.refusals": "Go to Refusals", "help.now": "Go to Now",
-  "help.rows": "Next and previous row", "help.open": "Open the row", "help.pause": "Pause or go on", "help.close": "Close, or leave a field", "help.help": "This help",
+  "help.providers": "Go to Providers", "help.compose": "Go to Compose", "help.refusals": "Go to Refusals", "help.now": "Go to Now", "help.inbox": "Go to Inbox", "help.settings": "Go to Settings",
+  "help.rows": "Next and previous row", "help.open": "Open the row", "help.pause": "Pause or go on", "help.report": "Copy the notification's bug report", "help.close": "Close, or leave a field", "help.help": "This help",
   "help.on": "Keys are on",
 
   "find.place": "topic:com.example.chat -state:delivered after:-2h", "find.send": "Search", "find.range": "Time", "find.terms": "Words of the search language",
@@ -15,7 +15,6 @@ export const WORDS = {
   "find.histogram": "{n} notifications from {from} to {to}", "find.matches": "notifications", "find.unfold": "Lines of {id}",
   "find.none": "Nothing matches.", "find.none.hint": "The journal keeps the newest lines. A refused request is on the page Refusals.",
   "find.back": "Searched back to {time} in {took}.", "find.on": "Go on searching", "find.missing": "No answer from {nodes}: lines are missing.",
-  "find.token": "No device of this service has this token.",
 
   "one.title": "Notification {id}", "one.heading": "Notification", "one.copy.id": "Copy", "one.after": "after {time}", "one.by": "by {id}",
   "one.watching": "More may come: this page shows it.", "one.life": "Its life", "one.request": "Request", "one.answer": "Answer", "one.received": "Received",
