@@ -133,7 +133,7 @@ let package = Package(
         ),
         herald(
             "HeraldWeb",
-            ["HeraldModel", hummingbird, hummingbirdCore, httpTypes, lifecycle, logging, nioCore, nioHTTP1],
+            ["HeraldModel", hummingbird, hummingbirdCore, httpTypes, lifecycle, logging, nioCore, nioHTTP1, nioSSL],
             hasResources: true
         ),
         herald(
@@ -163,7 +163,7 @@ let package = Package(
             "HeraldRelay",
             [
                 "HeraldModel", "HeraldProvider", "HeraldWeb", "CLibpq", grdb, grdbSQLite, httpClient, hummingbird,
-                lifecycle, logging, metrics, coreMetrics, nioCore, nioHTTP1,
+                lifecycle, logging, metrics, coreMetrics, nioCore, nioHTTP1, nioSSL,
             ],
             hasResources: true
         ),

@@ -172,10 +172,12 @@ def arrival(settings, report):
     """Devices connect that have a notification waiting: while the servers have their blocks in memory, and when they have not."""
     with Cluster(WORK / "arrival", settings.identities, 1) as cluster:
         (node,) = cluster.nodes
-        def registered(devices):
-            return device_tokens(node.port("device"), node.ca, settings.identities, devices, [TOPIC], keep_session=True)[TOPIC]
+        def registered(devices, first=0):
+            return device_tokens(node.port("device"), node.ca, settings.identities, devices, [TOPIC], True, first)[TOPIC]
 
-        tokens, few = registered(settings.devices), registered(ARRIVALS)
+        # A session that is resumed gets no token again.
+        few = registered(ARRIVALS)
+        tokens = few + registered(settings.devices - ARRIVALS, ARRIVALS)
         connection, expiration = ProviderConnection(node, node.provider_token()), int(time.time()) + DAY
         warm = []
         for _ in range(settings.rounds):

@@ -65,8 +65,9 @@ package struct Console: Sendable {
     package func port(_ isOpen: @escaping @Sendable (Int) -> Void) -> WebListener {
         let words = "the console answers to localhost, to a loopback address, to --console-host and to each --hostname"
         let router = router(HostCheck(host: configuration.host, names: configuration.hostnames, answersTo: words))
-        _ = addRoutes(to: router, by: .port(access, configuration.mode))
-        return listener(router, at: .port(host: configuration.host, port: configuration.port), isOpen)
+        _ = addRoutes(to: router, by: .port(access, configuration))
+        let address = ListenAddress.Address.port(host: configuration.host, port: configuration.port)
+        return listener(router, at: address, tls: configuration.tls, isOpen)
     }
 
     /// The listener for Herald's own commands; calls `isOpen` once it listens.
@@ -89,7 +90,7 @@ package struct Console: Sendable {
     ) -> RouterGroup<ConsoleContext> {
         let routes = router.group("v1").add(middleware: ConsoleGate(way: way, audit: audit, clock: clock))
         AdminRoutes(administration: administration).add(to: routes)
-        AccessRoutes(access: access, mode: configuration.mode).add(to: routes)
+        AccessRoutes(access: access, configuration: configuration).add(to: routes)
         AuditRoutes(audit: audit).add(to: routes)
         live.addRoutes(to: routes)
         testing?.add(to: routes)
@@ -131,12 +132,13 @@ package struct Console: Sendable {
     private func listener(
         _ router: Router<ConsoleContext>,
         at address: ListenAddress.Address,
+        tls: WebTLS? = nil,
         _ isOpen: @escaping @Sendable (Int) -> Void
     ) -> WebListener {
         WebListener(
             ListenAddress(listener: "console", address, portOption: "--console-port", hostOption: "--console-host"),
             router: router,
-            server: .plain(timeout: configuration.requestTimeout),
+            server: .http1(timeout: configuration.requestTimeout, tls: tls),
             maximumConnections: configuration.maximumConnections,
             logger: logger,
             isOpen: isOpen

@@ -1,3 +1,5 @@
+package import HeraldWeb
+
 /// Addresses and limits of the console.
 package struct ConsoleConfiguration: Sendable {
     /// Address to listen on; loopback by default.
@@ -9,6 +11,10 @@ package struct ConsoleConfiguration: Sendable {
     /// Path of the control socket, in a folder for the operator only.
     package var socketPath: String
     package var mode = ConsoleMode.full
+    /// The least role that starts and stops drills.
+    package var drillsRole = ConsoleRole.admin
+    /// TLS of the port; nil for plain HTTP.
+    package var tls: WebTLS?
     /// Maximum number of connections of each listener; more wait in the system's queue.
     package var maximumConnections = 128
     /// Time for a silent connection, for the header of a request, and for its body.

@@ -63,6 +63,8 @@ package struct ListenerConfiguration: Sendable {
 package struct ListenerTLS: Sendable {
     /// Whether a client must show a certificate.
     package enum ClientCertificate: Sendable {
+        /// Not requested, as browsers would ask the user for one.
+        case unwanted
         /// Requested; the protocol decides about clients without one.
         case optional
         /// The handshake fails without one.
@@ -120,6 +122,7 @@ package struct ListenerTLS: Sendable {
         // A peer that does not answer close_notify must not keep the connection open for long.
         tls.shutdownTimeout = TLSShutdown.longestWait
         switch clientCertificate {
+        case .unwanted: tls.certificateVerification = .none
         case .optional: tls.certificateVerification = .optionalVerification
         case .required: tls.certificateVerification = .noHostnameVerification
         }

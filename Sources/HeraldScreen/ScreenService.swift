@@ -63,7 +63,7 @@ package struct ScreenService: Service {
                 hostOption: "--screen-host"
             ),
             router: router,
-            server: .plain(timeout: configuration.requestTimeout),
+            server: .http1(timeout: configuration.requestTimeout),
             maximumConnections: configuration.maximumConnections,
             logger: logger,
             isOpen: isOpen

@@ -76,18 +76,24 @@ final class RequestDeadline: ChannelDuplexHandler {
     }
 }
 
-/// HTTP/1.1 with a ``RequestDeadline``.
-struct PlainChannel: HTTPChannelHandler {
+/// HTTP/1.1 with a ``RequestDeadline``, over TLS or not.
+struct TimedChannel: HTTPChannelHandler {
     typealias Value = HTTP1Channel.Value
 
     let base: HTTP1Channel
+    let tls: WebTLS?
     let timeout: TimeAmount
     let clock: (any EventLoop)?
 
     var responder: HTTPChannelHandler.Responder { base.responder }
 
     func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
-        base.setup(channel: channel, logger: logger).flatMapThrowing { value in
+        do {
+            try tls?.add(to: channel)
+        } catch {
+            return channel.eventLoop.makeFailedFuture(error)
+        }
+        return base.setup(channel: channel, logger: logger).flatMapThrowing { value in
             let pipeline = channel.pipeline.syncOperations
             let decoder = try pipeline.handler(type: ByteToMessageHandler<HTTPRequestDecoder>.self)
             let deadline = RequestDeadline(header: timeout, body: timeout, clock: clock)

@@ -29,10 +29,14 @@ package struct SiteGuard<Context: RequestContext>: RouterMiddleware {
 /// Recognizes requests of other sites.
 package struct SiteRule: Sendable {
     private let what: String
+    private let isOverTLS: Bool
 
-    /// - Parameter what: The listener's service in refusals: `the device`.
-    package init(protecting what: String) {
+    /// - Parameters:
+    ///   - what: The listener's service in refusals: `the device`.
+    ///   - isOverTLS: Whether the listener itself speaks TLS, so that no page of its own has an origin with `http`.
+    package init(protecting what: String, isOverTLS: Bool = false) {
         self.what = what
+        self.isOverTLS = isOverTLS
     }
 
     /// Refuses a request of another site's page with 403.
@@ -50,7 +54,7 @@ package struct SiteRule: Sendable {
     package func comesFromOurPage(_ request: Request) -> Bool? {
         if let origin = request.headers[.origin]?.lowercased() {
             let authority = request.head.authority?.lowercased() ?? ""
-            return origin == "http://" + authority || origin == "https://" + authority
+            return origin == "https://" + authority || (!isOverTLS && origin == "http://" + authority)
         }
         guard let site = HTTPField.Name("sec-fetch-site").flatMap({ request.headers[$0] })?.lowercased() else {
             return nil

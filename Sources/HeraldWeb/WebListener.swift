@@ -58,14 +58,22 @@ package struct WebListener: Service {
 extension HTTPServerBuilder {
     /// HTTP/1.1 that closes a connection after `timeout` without bytes, and one whose client takes longer over the header
     /// or the body of a request.
-    ///
-    /// `clock` is the event loop that measures the time of a request; nil for the connection's own.
-    package static func plain(timeout: Duration, clock: (any EventLoop)? = nil) -> HTTPServerBuilder {
+    /// - Parameters:
+    ///   - timeout: The time; the handshake of TLS is part of the first header's.
+    ///   - tls: TLS of the connections; nil for plain HTTP.
+    ///   - clock: The event loop that measures the time of a request; nil for the connection's own.
+    /// - Returns: The server.
+    package static func http1(
+        timeout: Duration,
+        tls: WebTLS? = nil,
+        clock: (any EventLoop)? = nil
+    ) -> HTTPServerBuilder {
         let timeout = TimeAmount(timeout)
         return HTTPServerBuilder { responder in
             let configuration = HTTP1Channel.Configuration(idleTimeout: timeout)
-            return PlainChannel(
+            return TimedChannel(
                 base: HTTP1Channel(responder: responder, configuration: configuration),
+                tls: tls,
                 timeout: timeout,
                 clock: clock
             )

@@ -35,14 +35,23 @@ import Testing
         #expect(listeners.lines.count == 3)
     }
 
+    @Test func `the console's address says whether it speaks TLS`() throws {
+        var listeners = all
+        listeners.consoleTLS = true
+        #expect(listeners.lines.last == "console        https://127.0.0.1:2190")
+        #expect(listeners.consoleURL == "https://127.0.0.1:2190")
+        let folder = DataFolder(path: "/srv/herald")
+        #expect(ServiceVariables(listeners, folder: folder).lines.contains("CONSOLE_URL=https://localhost:2190"))
+    }
+
     @Test func `the file comes and goes with the service`() throws {
         let temporary = try TemporaryFolder()
         let folder = try DataFolder.open(temporary.path, mayCreate: true)
         #expect(ListeningAddresses.read(from: folder) == nil)
         try all.write(to: folder)
         let text =
-            #"{"activation":2191,"api":2197,"binary":2195,"console":2190,"console_host":"127.0.0.1","device":5223,"#
-            + #""feedback":2196,"host":"127.0.0.1","pid":1234}"#
+            #"{"activation":2191,"api":2197,"binary":2195,"console":2190,"console_host":"127.0.0.1","console_tls":false,"#
+            + #""device":5223,"feedback":2196,"host":"127.0.0.1","pid":1234}"#
         #expect(try temporary.text(of: "run/listeners.json") == text + "\n")
         #expect(ListeningAddresses.read(from: folder) == all)
         ListeningAddresses.remove(from: folder)

@@ -12,7 +12,7 @@ import Testing
     /// A value of each setting that is not its default.
     private static let values: [String: [String]] = [
         "accept-non-json": [], "broadcast-apps": ["none"], "clock": ["adjustable"], "console-host": ["::1"],
-        "console-mode": ["read-only"],
+        "console-mode": ["read-only"], "console-tls": ["on"], "console-drills": [],
         "cluster": ["nats://a"], "cluster-accept-loss": [], "cluster-ca": ["ca.pem"], "cluster-certificate": ["a.pem"],
         "cluster-credentials": ["herald.nk"], "cluster-key": ["cluster.key"], "cluster-monitor": ["http://a:8222"],
         "cluster-partitions": ["8"],

@@ -19,9 +19,8 @@ private struct StandInService: Administration, NoFleet {
 
     var problems: [String] { [] }
     var warnings: [String] { [] }
-    var status: ServiceStatus {
-        ServiceStatus(version: "1", pid: 1, started: time, devicesConnected: 0, notificationsWaiting: 0)
-    }
+    var status: ServiceStatus { ServiceStatus(version: "1", pid: 1, started: time, now: time) }
+    func fullStatus() async -> ServiceStatus { status }
 
     func journal(_ question: JournalQuestion, limit: Int) async throws -> JournalAnswer { JournalAnswer([]) }
     func forgetApp(_ topic: Topic, in environment: PushEnvironment?) async throws -> [AppEntry] { [] }

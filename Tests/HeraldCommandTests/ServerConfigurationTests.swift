@@ -62,6 +62,7 @@ import Testing
                 hostname: [push.example.com, "10.0.0.1"]
                 host: 0.0.0.0
                 console-host: "::1"
+                console-tls: on
                 environment: sandbox
                 api-port: 1
                 binary-port: 2
@@ -96,6 +97,7 @@ import Testing
         expected.data = "/srv/herald"
         expected.hostnames = ["push.example.com", "10.0.0.1"]
         (expected.host, expected.consoleHost) = ("0.0.0.0", "::1")
+        expected.consoleTLS = .on
         expected.environment = .sandbox
         (expected.gateway.listener.port, expected.binary.listener.port, expected.feedback.listener.port) = (1, 2, 3)
         (expected.deviceListener.port, expected.activation.listener.port, expected.consolePort) = (4, 5, 0)

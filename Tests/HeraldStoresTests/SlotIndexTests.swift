@@ -1,3 +1,4 @@
+import HeraldMailbox
 import HeraldModel
 import Testing
 
@@ -27,6 +28,7 @@ struct SlotIndexTests {
     private func entry(_ device: UInt64, _ sequence: UInt64, expires: Int64 = .max) -> SlotIndex.Entry {
         SlotIndex.Entry(
             slot: Slot(device: DeviceNumber(device), app: AppNumber(1)),
+            traits: .none,
             sequence: sequence,
             position: SegmentPosition(segment: Int64(sequence), index: 0, count: 1),
             expires: expires,

@@ -3,17 +3,16 @@
 The page's files and its policy are those of the binary; `test_console_page.py` has ways through the real service too.
 """
 
+import itertools
 import json
 import pathlib
 import queue
 import re
-import socketserver
-import threading
 import urllib.parse
-from http.server import BaseHTTPRequestHandler
 
 import console_service
 import pytest
+from made_up_server import MadeUpRequest, MadeUpServer
 from screen_page import PATIENCE
 
 SOURCES = pathlib.Path(__file__).resolve().parents[2] / "Sources"
@@ -29,60 +28,22 @@ PATHS = re.search(
 PAGES = [f"^/{re.sub(':[a-z]+', '[^/]+', path)}$" for path in re.findall(r'"([^"]*)"', PATHS)]
 
 
-class FakeConsole:
+class FakeConsole(MadeUpServer):
     """Serves the page, and answers its requests from a table: `answers["GET /v1/status"]` is a value or a function."""
 
     def __init__(self):
         self.answers = console_service.answers()
         self.requests = queue.Queue()
         self.asked = []
-        self.is_up = True
-        self.violations = []
-        self._watchers = set()
-        self._lock = threading.Lock()
-        self._start(0)
-        self.port = self._server.server_address[1]
+        super().__init__(Request)
         self.url = f"http://127.0.0.1:{self.port}"
 
-    def _start(self, port):
-        console = self
-
-        class Handler(Request):
-            service = console
-
-        class Server(socketserver.ThreadingTCPServer):
-            allow_reuse_address = True
-            daemon_threads = True
-
-            def handle_error(self, request, client_address):
-                """Ignores connections that a closing browser breaks."""
-
-        self._server = Server(("127.0.0.1", port), Handler)
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
-
-    def set_role(self, role, mode="full"):
-        self.answers["GET /v1/session"] = {"name": "Ada", "role": role, "mode": mode, "environments": ["production", "sandbox"]}
+    def set_role(self, role, mode="full", drills="admin"):
+        self.answers["GET /v1/session"] = {"name": "Ada", "role": role, "mode": mode, "drills": drills, "environments": ["production", "sandbox"]}
 
     def tell(self, kind, data):
         """Sends an event to every page."""
-        with self._lock:
-            for watcher in self._watchers:
-                watcher.put((kind, data))
-
-    def watch(self):
-        watcher = queue.Queue()
-        with self._lock:
-            self._watchers.add(watcher)
-        return watcher
-
-    def leave(self, watcher):
-        with self._lock:
-            self._watchers.discard(watcher)
-
-    @property
-    def watchers(self):
-        with self._lock:
-            return len(self._watchers)
+        self.tell_all((kind, data))
 
     def changed(self, request):
         """The body of the next change with this method and path."""
@@ -91,41 +52,9 @@ class FakeConsole:
             if name == request:
                 return body
 
-    def stop(self):
-        self.is_up = False
-        self._server.shutdown()
-        self._server.server_close()
-        with self._lock:
-            for watcher in self._watchers:
-                watcher.put(None)
 
-    def start_again(self):
-        self.is_up = True
-        self._start(self.port)
-
-
-class Request(BaseHTTPRequestHandler):
-    service = None
-    protocol_version = "HTTP/1.1"
-
-    def log_message(self, *_):
-        pass
-
-    def parse_request(self):
-        if not self.service.is_up:
-            self.close_connection = True
-            return False
-        return super().parse_request()
-
-    def reply(self, status, kind, body):
-        self.send_response(status)
-        self.send_header("content-type", kind)
-        self.send_header("content-length", str(len(body)))
-        self.send_header("content-security-policy", POLICY)
-        self.send_header("x-content-type-options", "nosniff")
-        self.send_header("cache-control", "no-store")
-        self.end_headers()
-        self.wfile.write(body)
+class Request(MadeUpRequest):
+    policy = POLICY
 
     def json(self, value, status=200):
         self.reply(status, "application/json", json.dumps(value).encode())
@@ -180,21 +109,8 @@ class Request(BaseHTTPRequestHandler):
         return self.answer("DELETE")
 
     def events(self):
-        self.send_response(200)
-        self.send_header("content-type", "text/event-stream")
-        self.send_header("connection", "close")
-        self.end_headers()
-        self.close_connection = True
-        watcher = self.service.watch()
-        number = 0
-        try:
-            self.wfile.write(b": hello\n\n")
-            while (event := watcher.get()) is not None:
-                kind, data = event
-                number += 1
-                self.wfile.write(f"id: {number}\nevent: {kind}\ndata: {json.dumps(data)}\n\n".encode())
-        finally:
-            self.service.leave(watcher)
+        numbers = itertools.count(1)
+        self.stream(lambda event: f"id: {next(numbers)}\nevent: {event[0]}\ndata: {json.dumps(event[1])}\n\n")
 
 
 @pytest.fixture

@@ -185,8 +185,8 @@ AUDIT = [{"id": 100 - number, "time": at(-number * 400), "who": "Ada", "role": "
 
 def answers():
     return {
-        "GET /v1/session": {"name": "Ada", "role": "admin", "mode": "full", "environments": ["production", "sandbox"]},
-        "POST /v1/session": {"name": "Ada", "role": "admin", "mode": "full", "environments": ["production", "sandbox"]},
+        "GET /v1/session": {"name": "Ada", "role": "admin", "mode": "full", "drills": "admin", "environments": ["production", "sandbox"]},
+        "POST /v1/session": {"name": "Ada", "role": "admin", "mode": "full", "drills": "admin", "environments": ["production", "sandbox"]},
         "DELETE /v1/session": None,
         "GET /v1/status": {"version": "0.9.0", "pid": 4711, "started": at(-273600), "devices_connected": 18204, "notifications_waiting": 9310},
         "GET /v1/clock": {"now": at(0), "milliseconds": int(NOW.timestamp() * 1000), "adjustable": True},

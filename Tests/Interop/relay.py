@@ -190,8 +190,9 @@ def sending(service, *options):
 
 
 def asking(service):
+    scheme = "https" if service.listeners["console_tls"] else "http"
     return [
-        "--console", f"http://127.0.0.1:{service.listeners['console']}",
+        "--console", f"{scheme}://127.0.0.1:{service.listeners['console']}",
         "--console-token", service.data / "run" / "admin.token",
     ]
 

@@ -9,14 +9,12 @@ import os
 import pathlib
 import queue
 import re
-import socketserver
 import tempfile
-import threading
 import time
 import urllib.parse
-from http.server import BaseHTTPRequestHandler
 
 import pytest
+from made_up_server import MadeUpRequest, MadeUpServer
 from selenium import webdriver
 from selenium.common.exceptions import StaleElementReferenceException
 from selenium.webdriver.chrome.service import Service as Driver
@@ -111,7 +109,7 @@ def device(**changes):
     }
 
 
-class FakeAgent:
+class FakeAgent(MadeUpServer):
     """Serves the page and a device with the state that the test last set."""
 
     def __init__(self):
@@ -120,36 +118,17 @@ class FakeAgent:
         self.records = []
         self.send_line = None
         self.refusal = None
-        self.is_up = True
         self.deeds = queue.Queue()
-        self._watchers = set()
-        self._lock = threading.Lock()
-        self._start(0)
-        self.port = self._server.server_address[1]
+        super().__init__(Request)
         self.url = f"http://127.0.0.1:{self.port}/"
 
-    def _start(self, port):
-        agent = self
-
-        class Handler(Request):
-            made_up = agent
-
-        class Server(socketserver.ThreadingTCPServer):
-            allow_reuse_address = True
-            daemon_threads = True
-
-            def handle_error(self, request, client_address):
-                """Ignores connections that a closing browser breaks."""
-
-        self._server = Server(("127.0.0.1", port), Handler)
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+    def greeting(self):
+        return [self.snapshot]
 
     def show(self, **changes):
         """Changes the device, as everybody who watches it sees."""
-        with self._lock:
-            self.snapshot = {**self.snapshot, "time": time.time(), **changes}
-            for watcher in self._watchers:
-                watcher.put(self.snapshot)
+        self.snapshot = {**self.snapshot, "time": time.time(), **changes}
+        self.tell_all(self.snapshot)
 
     def note(self, *records):
         """Writes or changes records of the display log, and tells the page."""
@@ -161,96 +140,41 @@ class FakeAgent:
         """The next thing that the user did."""
         return self.deeds.get(timeout=timeout)
 
-    def watch(self):
-        watcher = queue.Queue()
-        with self._lock:
-            self._watchers.add(watcher)
-            watcher.put(self.snapshot)
-        return watcher
 
-    def leave(self, watcher):
-        with self._lock:
-            self._watchers.discard(watcher)
-
-    def stop(self):
-        """Stops the agent, and disconnects its watchers."""
-        self.is_up = False
-        self._server.shutdown()
-        self._server.server_close()
-        with self._lock:
-            for watcher in self._watchers:
-                watcher.put(None)
-
-    def start_again(self):
-        self.is_up = True
-        self._start(self.port)
-
-
-class Request(BaseHTTPRequestHandler):
-    made_up = None
-    protocol_version = "HTTP/1.1"
-
-    def log_message(self, *_):
-        pass
-
-    def parse_request(self):
-        # A connection that the browser kept ends with the agent that it was to.
-        if not self.made_up.is_up:
-            self.close_connection = True
-            return False
-        return super().parse_request()
-
-    def answer(self, status, kind, body):
-        self.send_response(status)
-        self.send_header("content-type", kind)
-        self.send_header("content-length", str(len(body)))
-        self.send_header("content-security-policy", POLICY)
-        self.send_header("x-content-type-options", "nosniff")
-        self.send_header("cache-control", "no-store")
-        self.end_headers()
-        self.wfile.write(body)
+class Request(MadeUpRequest):
+    policy = POLICY
 
     def do_GET(self):
         path = urllib.parse.unquote(self.path)
         if path == "/api/events":
             return self.events()
         if path == "/api/send":
-            return self.answer(200, "application/json", json.dumps({"line": self.made_up.send_line}).encode())
+            return self.reply(200, "application/json", json.dumps({"line": self.service.send_line}).encode())
         if path.startswith("/api/shown?"):
             limit = int(urllib.parse.parse_qs(path.partition("?")[2])["limit"][0])
-            revision = self.made_up.snapshot["display_log_revision"]
-            log = {"revision": revision, "count": len(self.made_up.records), "records": self.made_up.records[-limit:]}
-            return self.answer(200, "application/json", json.dumps(log).encode())
-        if path in self.made_up.files:
+            revision = self.service.snapshot["display_log_revision"]
+            log = {"revision": revision, "count": len(self.service.records), "records": self.service.records[-limit:]}
+            return self.reply(200, "application/json", json.dumps(log).encode())
+        if path in self.service.files:
             kind = TYPES.get(pathlib.PurePath(path).suffix, "application/octet-stream")
-            return self.answer(200, kind, self.made_up.files[path])
+            return self.reply(200, kind, self.service.files[path])
         name = "index.html" if path == "/" else path.removeprefix("/assets/")
         file = SHARED / name if (SHARED / name).is_file() else RESOURCES / name
         if (path == "/" or path.startswith("/assets/")) and file.is_file():
-            return self.answer(200, TYPES[file.suffix], file.read_bytes())
-        return self.answer(404, "application/json", b'{"error":"there is nothing at this path"}')
+            return self.reply(200, TYPES[file.suffix], file.read_bytes())
+        return self.reply(404, "application/json", b'{"error":"there is nothing at this path"}')
 
     def do_POST(self):
         deed = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        if self.made_up.refusal:
-            return self.answer(409, "application/json", json.dumps({"error": self.made_up.refusal}).encode())
-        self.made_up.deeds.put(deed)
+        if self.service.refusal:
+            return self.reply(409, "application/json", json.dumps({"error": self.service.refusal}).encode())
+        self.service.deeds.put(deed)
         self.send_response(204)
         self.end_headers()
         return None
 
     def events(self):
-        self.send_response(200)
-        self.send_header("content-type", "text/event-stream")
-        self.send_header("connection", "close")
-        self.end_headers()
-        self.close_connection = True
-        watcher = self.made_up.watch()
-        try:
-            while (snapshot := watcher.get()) is not None:
-                self.wfile.write(f"event: device\ndata: {json.dumps(snapshot)}\n\n".encode())
-        finally:
-            self.made_up.leave(watcher)
+        self.stream(lambda snapshot: f"event: device\ndata: {json.dumps(snapshot)}\n\n")
 
 
 class Page:

@@ -271,6 +271,25 @@ def test_a_read_only_console_changes_nothing(fresh):
     assert page(service, "DELETE", "/v1/session", cookie)[0] == 204
 
 
+def test_senders_drill_only_where_the_operator_lets_them(fresh, service, tokens):
+    drill = {"kind": "drop", "for": "60s"}
+    open_to_senders = fresh("--console-drills").start()
+    mine = {role: make_token(open_to_senders, f"test-{role}", role) for role in ROLES}
+    for here, token, allowed in ((service, tokens, ["admin"]), (open_to_senders, mine, ["sender", "admin"])):
+        for role in ROLES:
+            status, _, session = ask(here, "GET", "/v1/session", token=token[role])
+            assert (status, session["drills"]) == (200, allowed[0])
+            status, _, started = ask(here, "POST", "/v1/drills", token=token[role], body=drill)
+            assert status == (200 if role in allowed else 403), started
+            id = started["id"] if role in allowed else 1
+            for path in (f"/v1/drills/{id}/stop", "/v1/drills/stop"):
+                assert ask(here, "POST", path, token=token[role], body={})[0] == status
+    # Nothing else came with it.
+    assert ask(open_to_senders, "POST", "/v1/clock/accept", token=mine["sender"], body={})[0] == 403
+    items = ask(open_to_senders, "GET", "/v1/audit", token=mine["admin"])[2]["items"]
+    assert ("test-sender", "POST /v1/drills", 200) in [(line.get("who"), line["action"], line["status"]) for line in items]
+
+
 def test_an_api_only_console_has_no_page(fresh):
     service = fresh("--console-mode", "api-only").start()
     assert ask(service, "GET", "/")[0] == 404

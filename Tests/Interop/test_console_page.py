@@ -207,6 +207,14 @@ def test_a_page_shows_what_its_reader_may_do(chromium, unusual, role, mode, miss
     assert ("Compose" in {element.text for element in page.all(".rail a")}) == (role == "sender")
 
 
+@pytest.mark.parametrize("role, mode, may", [("sender", "full", True), ("viewer", "full", False), ("sender", "read-only", False)])
+def test_a_sender_stops_and_starts_drills_where_the_operator_lets_them(chromium, unusual, role, mode, may):
+    unusual.set_role(role, mode, drills="sender")
+    page = show(chromium, unusual, "/drills", ".problems li")
+    words = [element.text for element in page.all("button")]
+    assert ("Stop" in words, "Start" in words, "Move" in words) == (may, may, False), words
+
+
 def test_new_lines_come_on_top_and_wait_while_paused(chromium, console):
     page = show(chromium, console, "/notifications?q=topic:com.example.chat", ".found tr")
     page.until(lambda: console.watchers == 1)

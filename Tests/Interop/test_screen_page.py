@@ -491,13 +491,13 @@ def test_a_refusal_of_the_agent_is_shown(chromium, agent):
     page = chromium.open(agent.url)
     agent.refusal = "there is no notification n1 <any more>"
     page.one(".app").click()
-    assert page.one(".failure p").text == agent.refusal
-    page.one(".failure button", "Close this message").click()
-    page.gone(".failure")
+    assert page.one(".told p").text == agent.refusal
+    page.one(".told button", "Close this message").click()
+    page.gone(".told")
     page.one(".app").click()
-    page.one(".failure p")
+    page.one(".told p")
     # An action that the agent takes ends the complaint about the one before.
     agent.refusal = None
     page.one(".app").click()
-    page.gone(".failure")
+    page.gone(".told")
     assert all("409" in complaint for complaint in page.complaints())

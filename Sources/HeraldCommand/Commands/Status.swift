@@ -100,10 +100,32 @@ private struct StatusReport: Encodable {
             lines += listeners?.lines ?? []
             lines.append("devices        \(service.devicesConnected) connected")
             lines.append("notifications  \(service.notificationsWaiting) waiting")
+            lines += StatusReport.lines(service)
         }
         let health = isReady ? ["ready"] : problems.isEmpty ? ["starting"] : problems
         lines += health.map { "health         \($0)" } + (warnings ?? []).map { "warning        \($0)" }
         return lines + (drills ?? []).map { "drill          \($0)" }
+    }
+
+    /// The lines about the journal and the disk, and about what is unusual.
+    private static func lines(_ service: ServiceStatus) -> [String] {
+        let environments = service.environments.map(\.rawValue).joined(separator: " and ")
+        let catching = service.catching.map { state -> String in
+            let until = state.until.map { "until \($0)" } ?? "until the service stops"
+            return "payloads, \(state.messages) of at most \(state.limit) kept, \(until)"
+        }
+        let clock = service.clockMovedSeconds.map { "moved by \($0) s: the service's time is \(service.now)" }
+        let facts: [(String, String?)] = [
+            ("apps", environments.isEmpty ? nil : "in \(environments)"),
+            ("journal", service.journal.map { "from \($0.first) to \($0.last)" }),
+            ("disk", service.diskFreeBytes.map { "\($0 >> 20) MiB free" }),
+            ("console", service.mode == .full ? nil : service.mode.rawValue),
+            ("catching", catching),
+            ("clock", clock),
+        ]
+        return facts.compactMap { name, text in
+            text.map { name.padding(toLength: 15, withPad: " ", startingAt: 0) + $0 }
+        }
     }
 
     private enum CodingKeys: String, CodingKey {

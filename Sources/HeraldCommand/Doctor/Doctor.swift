@@ -76,6 +76,15 @@ struct DoctorRun {
         let running = health == nil ? nil : ListeningAddresses.read(from: folder)
         var findings: [DoctorFinding] = [.ok("configuration", "it is valid")]
         findings += await ports(running)
+        if configuration.isConsoleExposed {
+            findings.append(
+                .warn(
+                    "console",
+                    "it is plain HTTP at \(configuration.consoleHost), so others can read cookies and tokens",
+                    "remove console-tls: off, or let a proxy with TLS alone reach it"
+                )
+            )
+        }
         findings.append(descriptors(running))
         do {
             try folder.checkOwner()
@@ -117,7 +126,8 @@ struct DoctorRun {
                 console: configuration.consoleMode == .off ? nil : configuration.consolePort,
                 pid: 0,
                 host: configuration.host,
-                consoleHost: configuration.consoleHost
+                consoleHost: configuration.consoleHost,
+                consoleTLS: configuration.isConsoleOverTLS
             )
         let (host, consoleHost) = (addresses.host, addresses.consoleHost)
         let listeners = [
@@ -210,7 +220,8 @@ struct DoctorRun {
             _ = try await ServiceTrust.load(trust, configuration)
             _ = try ConsoleTokenFile(folder: folder).read()
             let ends = try TrustEnds(trust)
-            return TrustCheck(now: now, ends: ends, hostnames: configuration.hostnames).findings
+            let (names, console) = (configuration.hostnames, configuration.consoleName)
+            return TrustCheck(now: now, ends: ends, hostnames: names, consoleName: console).findings
                 + [try clusterKey()].compactMap(\.self) + [clock(ends.begun)]
         } catch let error as TrustError where error.code == .folderMissing {
             return [

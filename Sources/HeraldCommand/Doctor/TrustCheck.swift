@@ -7,12 +7,14 @@ struct TrustCheck {
     let ends: TrustEnds
     /// The names that the configuration gives the service.
     let hostnames: [String]
+    /// The name by which others open the console over TLS, if the configuration says so.
+    var consoleName: String?
 
     /// An authority's end is said so long before.
     private static let notice = Duration.seconds(180 * 86_400)
 
     var findings: [DoctorFinding] {
-        [server] + authorities + [names].compactMap(\.self)
+        [server] + authorities + [names, console].compactMap(\.self)
     }
 
     private var server: DoctorFinding {
@@ -41,9 +43,7 @@ struct TrustCheck {
     }
 
     private var names: DoctorFinding? {
-        let missing = hostnames.filter { name in
-            ServerName(name).map { !ends.server.names.contains($0) } ?? true
-        }
+        let missing = hostnames.filter { !isNamed($0) }
         guard !missing.isEmpty else { return nil }
         let list = missing.joined(separator: ", ")
         return .warn(
@@ -51,6 +51,19 @@ struct TrustCheck {
             "the server certificate does not have the name \(list)",
             "restart the service, which adds it"
         )
+    }
+
+    private var console: DoctorFinding? {
+        guard let consoleName, !hostnames.contains(consoleName), !isNamed(consoleName) else { return nil }
+        return .warn(
+            "certificates",
+            "the server certificate does not have \(consoleName) (console-host), so browsers and tools refuse it there",
+            "add it to hostname, or open the console by a name of the certificate"
+        )
+    }
+
+    private func isNamed(_ name: String) -> Bool {
+        ServerName(name).map { ends.server.names.contains($0) } ?? false
     }
 
     private func day(_ moment: WallTime) -> String { String(moment.rfc3339.prefix(10)) }

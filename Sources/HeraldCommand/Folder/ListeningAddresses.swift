@@ -12,6 +12,8 @@ struct ListeningAddresses: Hashable, Sendable, Codable {
     /// The address of every listener except the console's.
     var host: String
     var consoleHost: String
+    /// Whether the console speaks TLS.
+    var consoleTLS = false
 
     private enum CodingKeys: String, CodingKey {
         case api
@@ -23,6 +25,7 @@ struct ListeningAddresses: Hashable, Sendable, Codable {
         case pid
         case host
         case consoleHost = "console_host"
+        case consoleTLS = "console_tls"
     }
 
     /// One line for each open listener.
@@ -30,7 +33,7 @@ struct ListeningAddresses: Hashable, Sendable, Codable {
         let rows: [(String, String, String, Int?)] = [
             ("provider API", "https", host, api), ("binary", "tls", host, binary), ("feedback", "tls", host, feedback),
             ("devices", "mqtts", host, device), ("activation", "https", host, activation),
-            ("console", "http", consoleHost, console),
+            ("console", consoleScheme, consoleHost, console),
         ]
         return rows.compactMap { name, scheme, host, port in
             guard let port else { return nil }
@@ -42,8 +45,10 @@ struct ListeningAddresses: Hashable, Sendable, Codable {
     /// The address of the console for a browser on this machine; nil if it has no port.
     var consoleURL: String? {
         let host = ["0.0.0.0", "::"].contains(consoleHost) ? "localhost" : consoleHost
-        return console.map { "http://\(HostPort(host: host, port: $0))" }
+        return console.map { "\(consoleScheme)://\(HostPort(host: host, port: $0))" }
     }
+
+    var consoleScheme: String { consoleTLS ? "https" : "http" }
 
     /// Writes the file, just before `ready` is printed.
     func write(to folder: DataFolder) throws {

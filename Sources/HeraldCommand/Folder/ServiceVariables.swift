@@ -10,6 +10,7 @@ struct ServiceVariables {
         let path = URL(fileURLWithPath: folder.path).standardizedFileURL.path
         let host = ServiceVariables.reachable(listeners.host)
         let console = ServiceVariables.reachable(listeners.consoleHost)
+        let scheme = listeners.consoleScheme
         let all: [(String, String?)] = [
             ("HERALD_DATA", path),
             ("APNS_HOST", host),
@@ -20,7 +21,7 @@ struct ServiceVariables {
             ("MQTT_HOST", host),
             ("MQTT_PORT", listeners.device?.description),
             ("EST_PORT", listeners.activation?.description),
-            ("CONSOLE_URL", listeners.console.map { "http://\(HostPort(host: console, port: $0))" }),
+            ("CONSOLE_URL", listeners.console.map { "\(scheme)://\(HostPort(host: console, port: $0))" }),
         ]
         values = all.compactMap { name, value in value.map { (name, $0) } }
     }

@@ -113,7 +113,7 @@ struct RelayAppValues: SettingTarget {
         }
         if let console {
             guard let url = URL(string: console), url.scheme == "http" || url.scheme == "https", url.host != nil else {
-                throw wrong("`console` must be an address like http://127.0.0.1:2190")
+                throw wrong("`console` must be an address like http://127.0.0.1:2190 or https://push.example.com:2190")
             }
             guard let consoleToken else { throw wrong("`console` needs `console-token`: the file run/admin.token") }
             _ = try RelayAppValues.token(consoleToken)

@@ -5,11 +5,12 @@ import NIOSSL
 
 /// The TLS contexts of the listeners, made from the trust folder.
 ///
-/// Each accepts client certificates of one authority.
+/// Each accepts client certificates of one authority; the console's accepts none.
 struct ListenerContexts {
     let providers: NIOSSLContext
     let devices: NIOSSLContext
     let activation: NIOSSLContext
+    let console: NIOSSLContext
     let binary: BinaryGateway.Contexts
 
     /// - Throws: If a certificate or key in the folder cannot be read.
@@ -41,6 +42,7 @@ struct ListenerContexts {
             ["http/1.1"],
             chain: server.chain + authorities
         )
+        console = try context(folder.providerAuthority, .unwanted, ["http/1.1"])
         binary = BinaryGateway.Contexts(
             binary: try context(folder.providerAuthority, .optional, ["h2"], newest: .tlsv12),
             feedback: try context(folder.providerAuthority, .optional, ["h2"], newest: .tlsv12)

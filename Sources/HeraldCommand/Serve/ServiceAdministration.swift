@@ -58,13 +58,27 @@ struct ServiceAdministration: Administration {
             version: Version.number,
             pid: getpid(),
             started: started,
-            devicesConnected: assembly.postOffice.connectedCount,
-            notificationsWaiting: assembly.engine.count
+            now: assembly.clock.now()
         )
-        status.drills = drills.count
+        status.hostname = assembly.configuration.hostnames.first
+        status.environments = assembly.registry.environments
+        status.mode = assembly.configuration.consoleMode
+        status.devicesConnected = assembly.postOffice.connectedCount
+        status.notificationsWaiting = assembly.engine.count
+        status.drills = drills
+        let catching = ServiceInbox(assembly).catching
+        status.catching = catching.topics == .off ? nil : catching
         status.clockMovedSeconds = assembly.clock.shift == .zero ? nil : assembly.clock.shift.components.seconds
         status.diskFreeBytes = assembly.store.freeSpace
-        status.catching = assembly.catcher.state.scope != .off
+        return status
+    }
+
+    func fullStatus() async -> ServiceStatus {
+        var status = status
+        // Without the journal, the rest is still to be known.
+        if let span = try? await assembly.store.journalSpan() {
+            status.journal = ServiceStatus.Journal(first: span.first, last: span.last)
+        }
         return status
     }
 

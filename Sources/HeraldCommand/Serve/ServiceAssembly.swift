@@ -9,6 +9,7 @@ import HeraldMailbox
 import HeraldModel
 import HeraldStores
 import HeraldTrust
+import HeraldWeb
 import Logging
 import NIOCore
 import NIOPosix
@@ -44,6 +45,8 @@ struct ServiceAssembly: Sendable {
     let courier: Courier
     /// The TLS context of the activation listener.
     let activationContext: NIOSSLContext
+    /// TLS of the console's port; nil if that is plain HTTP.
+    let consoleTLS: WebTLS?
     /// Yields when the store has failed permanently.
     let storeFailure: AsyncStream<StoreError>
     /// With `--demo` only.
@@ -66,6 +69,12 @@ struct ServiceAssembly: Sendable {
             logger.warning(
                 "the service's clock can be moved: not for production",
                 metadata: ["now": "\(clock.now().rfc3339)"]
+            )
+        }
+        if configuration.isConsoleExposed {
+            logger.warning(
+                "the console is plain HTTP where other machines reach it: let a proxy with TLS alone reach it",
+                metadata: ["console-host": "\(configuration.consoleHost)", "console-tls": "off"]
             )
         }
         try configuration.cluster.check(folder)
@@ -210,6 +219,7 @@ struct ServiceAssembly: Sendable {
             binaryGateway: binaryGateway,
             courier: courier,
             activationContext: contexts.activation,
+            consoleTLS: configuration.isConsoleOverTLS ? WebTLS(contexts.console) : nil,
             storeFailure: failures,
             demo: demo,
             manager: manager,

@@ -122,6 +122,7 @@ extension LiveConsole {
             lines: lines,
             newestCaught: { [catcher = assembly.catcher] in catcher.messages(after: .max).last },
             clock: assembly.clock,
+            signs: { administration.status.signs },
             findings: { findings.all }
         )
     }

@@ -57,6 +57,8 @@ final class ServiceLines: LineSource {
 
         deinit { lines.release(subscription) }
 
+        var place: UInt64 { subscription.place }
+
         func take() -> LineBatch? {
             guard let batch = subscription.poll() else { return nil }
             let found = batch.events.filter(filter.includes)

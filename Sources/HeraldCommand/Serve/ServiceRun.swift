@@ -48,6 +48,7 @@ struct ServiceRun {
             binaryGateway: assembly.binaryGateway,
             courier: assembly.courier,
             activation: activation,
+            console: assembly.consoleTLS,
             alarm: RevocationAlarm(trust: assembly.trust, clock: assembly.clock, logger: assembly.logger),
             clock: assembly.clock,
             logger: assembly.logger
@@ -67,6 +68,8 @@ struct ServiceRun {
         )
         consoleConfiguration.hostnames = configuration.hostnames
         consoleConfiguration.mode = configuration.consoleMode
+        if configuration.letsSendersDrill { consoleConfiguration.drillsRole = .sender }
+        consoleConfiguration.tls = assembly.consoleTLS
         consoleConfiguration.maximumConnections = configuration.consoleConnections
         let administration = ServiceAdministration(
             assembly: assembly,
@@ -228,9 +231,13 @@ struct ServiceRun {
     private func makeAccess() throws -> ConsoleAccess {
         let file = ConsoleTokenFile(folder: assembly.folder)
         let tokens = try file.read()
-        return ConsoleAccess(adminToken: try makeAdminToken(), tokens: tokens, clock: ServiceClock()) {
-            try file.write($0)
-        }
+        return ConsoleAccess(
+            adminToken: try makeAdminToken(),
+            tokens: tokens,
+            isOverTLS: assembly.consoleTLS != nil,
+            clock: ServiceClock(),
+            save: { try file.write($0) }
+        )
     }
 
     /// The admin API's bearer token, new with each run.
@@ -271,7 +278,8 @@ struct ReadinessService: Service {
             console: console,
             pid: getpid(),
             host: configuration.host,
-            consoleHost: configuration.consoleHost
+            consoleHost: configuration.consoleHost,
+            consoleTLS: configuration.isConsoleOverTLS
         )
         Terminal.announce(listeners.lines.joined(separator: "\n"))
         try listeners.write(to: folder)

@@ -5,6 +5,7 @@ import HeraldGateway
 import HeraldMailbox
 import HeraldModel
 import HeraldTrust
+import HeraldWeb
 import Logging
 import ServiceLifecycle
 import Synchronization
@@ -16,6 +17,8 @@ struct TrustWatch: Service {
     let binaryGateway: BinaryGateway
     let courier: Courier
     let activation: Activation
+    /// TLS of the console's port; nil if that is plain HTTP.
+    let console: WebTLS?
     let alarm: RevocationAlarm
     let clock: any WallClock
     let logger: Logger
@@ -31,6 +34,7 @@ struct TrustWatch: Service {
         binaryGateway: BinaryGateway,
         courier: Courier,
         activation: Activation,
+        console: WebTLS?,
         alarm: RevocationAlarm,
         clock: any WallClock,
         logger: Logger
@@ -40,6 +44,7 @@ struct TrustWatch: Service {
         self.binaryGateway = binaryGateway
         self.courier = courier
         self.activation = activation
+        self.console = console
         self.alarm = alarm
         self.clock = clock
         self.logger = logger
@@ -116,6 +121,7 @@ struct TrustWatch: Service {
             binaryGateway.replaceContexts(contexts.binary)
             courier.replaceContext(contexts.devices)
             activation.replaceContext(contexts.activation)
+            console?.replaceContext(contexts.console)
         } catch {
             logger.error("the server certificate cannot be reloaded", metadata: ["error": "\(error)"])
         }

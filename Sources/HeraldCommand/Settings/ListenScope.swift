@@ -20,6 +20,13 @@ enum ListenScope {
         (try? System.enumerateDevices())?.compactMap { $0.address?.ipAddress }
     }
 
+    /// Whether only this machine may reach it.
+    static func isLoopback(_ host: String) -> Bool {
+        if host == "localhost" || host == "::1" { return true }
+        var bytes = [UInt8](repeating: 0, count: 4)
+        return inet_pton(AF_INET, host, &bytes) == 1 && bytes[0] == 127
+    }
+
     /// Whether hosts beyond the machine's own network may reach it.
     ///
     /// Loopback, link-local, private and shared addresses (RFC 1918, RFC 4193, RFC 6598) and `localhost` are not public.

@@ -68,7 +68,10 @@ struct ServerConfiguration: SettingTarget {
     var catchesInPublic = false
     var consoleHost = loopback
     var consolePort = 2190
+    var consoleTLS = ConsoleTLS.auto
     var consoleMode = ConsoleMode.full
+    /// Whether senders start and stop drills over the console.
+    var letsSendersDrill = false
     /// Connections of the console's port, and as many of its socket.
     var consoleConnections = 128
     /// How long the service finishes accepted work when it stops.

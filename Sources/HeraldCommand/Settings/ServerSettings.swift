@@ -77,6 +77,9 @@ enum ServerSettings {
                 "Address of the console, which is for operators."
             },
             .port("console-port", \.consolePort) { "Port of the console: health, metrics and the admin API." },
+            .choice("console-tls", \.consoleTLS, valueName: "when") {
+                "Whether the console is HTTPS; auto: unless console-host is loopback. off elsewhere wants a proxy with TLS."
+            },
             .choice("console-mode", \.consoleMode, valueName: "mode") {
                 """
                 Extent of the console: read-only refuses changes at its port, api-only has no page, off has no port. The \
@@ -98,8 +101,8 @@ enum ServerSettings {
                 },
                 help: {
                     """
-                    A network of load balancers; may be repeated. Their connections to every listener with TLS must begin \
-                    with a PROXY protocol header (version 2), whose client address then counts.
+                    A network of load balancers; may be repeated. Their connections to every listener except the console's must \
+                    begin with a PROXY protocol header (version 2), whose client address then counts.
                     """
                 }
             ),
@@ -300,6 +303,9 @@ enum ServerSettings {
                     "A drill that starts with the service, written as for `herald drill start`, with --for; may be repeated."
                 }
             ),
+            .flag("console-drills", \.letsSendersDrill) {
+                "Let senders start and stop drills over the console, too."
+            },
             .flag("payload-drills", \.allowsPayloadDrills, isLive: true) {
                 "Let a payload choose its own answer (docs/drills.md)."
             },

@@ -6,7 +6,7 @@ import Hummingbird
 /// Routes of links, sessions and tokens.
 struct AccessRoutes: Sendable {
     let access: ConsoleAccess
-    let mode: ConsoleMode
+    let configuration: ConsoleConfiguration
 
     func add(to group: RouterGroup<ConsoleContext>) {
         var routes = WebRoutes(group)
@@ -14,11 +14,11 @@ struct AccessRoutes: Sendable {
         routes.post("session") { request, context in try await open(request, context) }
         routes.get("session") { _, context in
             guard let caller = context.caller else { throw ConsoleGate.isUnknown }
-            return try WebReply.json(SessionAnswer(caller.member, proof: caller.proof, mode: mode))
+            return try WebReply.json(SessionAnswer(caller.member, proof: caller.proof, of: configuration))
         }
         routes.delete("session") { request, _ in
             if let session = access.session(of: request) { _ = access.closeSession(session.id) }
-            return Self.setCookie("", Response(status: .noContent), request)
+            return setCookie("", Response(status: .noContent), request)
         }
         routes.get("sessions") { _, _ in
             try WebReply.json(AccessList(access.sessions.map { SessionEntry($0) }))
@@ -73,13 +73,16 @@ struct AccessRoutes: Sendable {
         }
         let (session, secret) = try access.open(proof, from: context.address)
         context.note.target = "\(session.member.role.rawValue) \(session.member.name)"
-        let answer = SessionAnswer(session.member, proof: .session, mode: mode)
-        return Self.setCookie(secret, try WebReply.json(answer, status: .created), request)
+        let answer = SessionAnswer(session.member, proof: .session, of: configuration)
+        return setCookie(secret, try WebReply.json(answer, status: .created), request)
     }
 
-    private static func setCookie(_ secret: String, _ response: Response, _ request: Request) -> Response {
+    private func setCookie(_ secret: String, _ response: Response, _ request: Request) -> Response {
         var response = response
-        response.headers[.setCookie] = SessionCookie.field(secret, isSecure: SessionCookie.isSecure(request))
+        response.headers[.setCookie] = SessionCookie.field(
+            secret,
+            isSecure: access.isOverTLS || SessionCookie.isBehindTLS(request)
+        )
         return response
     }
 }

@@ -50,13 +50,16 @@ package struct SessionAnswer: Codable, Sendable {
     package let role: ConsoleRole
     package let proof: ConsoleCaller.Proof
     package let mode: ConsoleMode
+    /// The least role that starts and stops drills.
+    package let drills: ConsoleRole
     package let environments: [PushEnvironment]
 
-    init(_ member: ConsoleMember, proof: ConsoleCaller.Proof, mode: ConsoleMode) {
+    init(_ member: ConsoleMember, proof: ConsoleCaller.Proof, of configuration: ConsoleConfiguration) {
         name = member.name
         role = member.role
         self.proof = proof
-        self.mode = mode
+        mode = configuration.mode
+        drills = configuration.drillsRole
         environments = PushEnvironment.allCases
     }
 }

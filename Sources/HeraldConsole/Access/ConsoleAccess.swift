@@ -23,6 +23,8 @@ package final class ConsoleAccess: Sendable {
         var throttle = KeyedRateLimiter<Guesser>(burst: 10, interval: .seconds(6), capacity: 4096)
     }
 
+    /// Whether the port itself speaks TLS.
+    let isOverTLS: Bool
     private let adminToken: SecretDigest?
     private let clock: any WallClock
     private let state: Mutex<State>
@@ -31,16 +33,19 @@ package final class ConsoleAccess: Sendable {
     /// - Parameters:
     ///   - adminToken: The token in `run/admin.token`; an empty one admits nobody.
     ///   - tokens: The named tokens.
+    ///   - isOverTLS: Whether the port itself speaks TLS.
     ///   - clock: The machine's clock, which nobody moves for a test.
     ///   - save: Writes the file of the named tokens.
     package init(
         adminToken: String,
         tokens: ConsoleTokens = ConsoleTokens(),
+        isOverTLS: Bool = false,
         clock: any WallClock,
         save: @escaping Save = { _ in }
     ) {
         self.adminToken = adminToken.isEmpty ? nil : SecretDigest(adminToken)
         self.clock = clock
+        self.isOverTLS = isOverTLS
         state = Mutex(State(tokens: tokens))
         book = TokenBook(tokens, save: save)
     }
@@ -72,7 +77,7 @@ package final class ConsoleAccess: Sendable {
 
     /// The session of a request's cookie.
     func session(of request: Request, isUse: Bool = true) -> SessionTable.Session? {
-        SessionCookie.secrets(in: request).lazy.compactMap { [self] secret in
+        SessionCookie.secrets(in: request, isOverTLS: isOverTLS).lazy.compactMap { [self] secret in
             state.withLock { $0.sessions.session(SecretDigest(secret), at: clock.now(), isUse: isUse) }
         }.first
     }

@@ -8,7 +8,7 @@ import Synchronization
 struct ConsoleGate: RouterMiddleware {
     /// How a request came.
     enum Way: Sendable {
-        case port(ConsoleAccess, ConsoleMode)
+        case port(ConsoleAccess, ConsoleConfiguration)
         case socket
     }
 
@@ -17,10 +17,19 @@ struct ConsoleGate: RouterMiddleware {
     private let clock: any WallClock
     private let readers = PayloadReaders()
 
-    private static let site = SiteRule(protecting: "the console")
+    private let site: SiteRule
+    private let drills: ConsoleRole
 
     init(way: Way, audit: any ConsoleAudit, clock: any WallClock) {
         self.way = way
+        var isOverTLS = false
+        if case .port(let access, let configuration) = way {
+            isOverTLS = access.isOverTLS
+            drills = configuration.drillsRole
+        } else {
+            drills = .admin
+        }
+        site = SiteRule(protecting: "the console", isOverTLS: isOverTLS)
         self.audit = audit
         self.clock = clock
     }
@@ -30,7 +39,7 @@ struct ConsoleGate: RouterMiddleware {
         context: ConsoleContext,
         next: (Request, ConsoleContext) async throws -> Response
     ) async throws -> Response {
-        let rule = RoleTable.rule(request.method, context.endpointPath ?? "")
+        let rule = RoleTable.rule(request.method, context.endpointPath ?? "", drills: drills)
         var context = context
         do {
             try await admit(request, to: rule, &context)
@@ -51,8 +60,8 @@ struct ConsoleGate: RouterMiddleware {
         switch way {
         case .socket:
             context.caller = await .socket(context)
-        case .port(let access, let mode):
-            if rule.method != .get { try Self.site.refuseForeign(request) }
+        case .port(let access, let configuration):
+            if rule.method != .get { try site.refuseForeign(request) }
             context.caller = rule.role == nil ? nil : try access.caller(of: request, from: context.address)
             try checkPage(request, rule, context.caller)
             if let role = rule.role {
@@ -63,17 +72,18 @@ struct ConsoleGate: RouterMiddleware {
                     (try? access.caller(of: request, from: address, isUse: false)).map { $0.role >= role } ?? false
                 }
             }
-            guard mode != .readOnly || !rule.isChange || rule.path == "/v1/session" else { throw Self.isReadOnly }
+            let isReadOnly = configuration.mode == .readOnly
+            guard !isReadOnly || !rule.isChange || rule.path == "/v1/session" else { throw Self.isReadOnly }
         }
     }
 
     /// Refuses a change without a token that our page did not make.
     private func checkPage(_ request: Request, _ rule: RoleTable.Rule, _ caller: ConsoleCaller?) throws {
         guard rule.method != .get, rule.role == nil || caller?.proof == .session else { return }
-        if rule.role != nil, Self.site.comesFromOurPage(request) != true {
+        if rule.role != nil, site.comesFromOurPage(request) != true {
             throw AdminError(.forbidden, "with a cookie, send the field `origin` with the address of this console")
         }
-        if rule.method != .delete { try Self.site.requireJSON(request) }
+        if rule.method != .delete { try site.requireJSON(request) }
     }
 
     private func record(_ rule: RoleTable.Rule, _ context: ConsoleContext, status: Int, error: String? = nil) {

@@ -10,17 +10,22 @@ enum RoleTable {
         /// The path as in `openapi.yaml`: `/v1/drills/{id}/stop`.
         let path: String
         /// nil: anybody may make this request.
-        let role: ConsoleRole?
+        var role: ConsoleRole?
         /// Whether it changes the service: refused in a read-only console, and written to the audit.
         let isChange: Bool
         /// Whether its answer has payloads: the first of each caller is written to the audit.
         var opensPayloads = false
+        /// Whether it starts or stops drills, for which operators choose the role.
+        var isDrill = false
     }
 
-    /// The row of a request.
-    static func rule(_ method: HTTPRequest.Method, _ path: String) -> Rule {
-        byRequest["\(method.rawValue) \(path)"]
+    /// The row of a request; `drills` is the least role that starts and stops drills.
+    static func rule(_ method: HTTPRequest.Method, _ path: String, drills: ConsoleRole = .admin) -> Rule {
+        var rule =
+            byRequest["\(method.rawValue) \(path)"]
             ?? Rule(method: method, path: path, role: .admin, isChange: method != .get)
+        if rule.isDrill { rule.role = drills }
+        return rule
     }
 
     static let rules: [Rule] =
@@ -46,6 +51,9 @@ enum RoleTable {
             Rule(method: .delete, path: "/v1/caught", role: .sender, isChange: true),
             Rule(method: .post, path: "/v1/devices/{id}/apps/{topic}/token", role: .sender, isChange: true),
         ]
+        + ["drills", "drills/stop", "drills/{id}/stop"].map {
+            Rule(method: .post, path: "/v1/\($0)", role: .admin, isChange: true, isDrill: true)
+        }
 
     private static let byRequest = Dictionary(
         rules.map { ("\($0.method.rawValue) \($0.path)", $0) },

@@ -8,10 +8,12 @@ enum SessionCookie {
     static let name = "herald"
 
     /// The secrets in a request; several if a path or a neighbour set a cookie of this name too.
-    static func secrets(in request: Request) -> [String] {
+    ///
+    /// Over TLS only the name counts that no neighbour can set.
+    static func secrets(in request: Request, isOverTLS: Bool) -> [String] {
         let pairs = request.headers[values: .cookie].joined(separator: ";").split(separator: ";").prefix(64)
         let cookies = pairs.map { $0.drop { $0 == " " } }
-        return [secureName, name].flatMap { name in
+        return (isOverTLS ? [secureName] : [secureName, name]).flatMap { name in
             cookies.filter { $0.hasPrefix(name + "=") }.map { String($0.dropFirst(name.utf8.count + 1)) }
         }
     }
@@ -21,8 +23,8 @@ enum SessionCookie {
         HTTPField.Name("herald-console").flatMap { request.headers[$0] } == "1"
     }
 
-    /// Whether a page that was loaded over TLS made a request, maybe through a proxy.
-    static func isSecure(_ request: Request) -> Bool {
+    /// Whether a page that was loaded over TLS through a proxy made a request.
+    static func isBehindTLS(_ request: Request) -> Bool {
         request.headers[.origin]?.lowercased().hasPrefix("https://") == true
     }
 

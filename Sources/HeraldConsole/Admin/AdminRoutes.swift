@@ -19,7 +19,7 @@ package struct AdminRoutes: Sendable {
         DeviceRoutes(administration: administration).add(to: group)
         ProviderRoutes(administration: administration).add(to: group)
         var routes = WebRoutes(group)
-        routes.get("status") { _, _ in try WebReply.json(administration.status) }
+        routes.get("status") { _, _ in try WebReply.json(await administration.fullStatus()) }
         routes.get("journal") { request, _ in
             let (question, limit) = try journalQuestion(request)
             let answer = try await administration.journal(question, limit: limit)
@@ -31,7 +31,7 @@ package struct AdminRoutes: Sendable {
         }
         routes.post("trust/reload") { _, _ in
             try await administration.reloadTrust()
-            return try WebReply.json(administration.status)
+            return try WebReply.json(await administration.fullStatus())
         }
         routes.get("clock") { _, _ in try WebReply.json(administration.clock) }
         routes.post("clock/advance") { request, _ in

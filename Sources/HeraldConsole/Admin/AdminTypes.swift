@@ -31,43 +31,6 @@ package struct HealthReport: Codable, Hashable, Sendable {
     }
 }
 
-/// State of the service.
-package struct ServiceStatus: Codable, Hashable, Sendable {
-    package let version: String
-    package let pid: Int32
-    package let started: String
-    package let devicesConnected: Int
-    package let notificationsWaiting: Int
-    /// Active drills of this node.
-    package var drills = 0
-    /// How far an operator has moved the clock; nil if not at all.
-    package var clockMovedSeconds: Int64?
-    /// Free space on the disk of the data folder; nil if the system does not say.
-    package var diskFreeBytes: Int?
-    /// Whether payloads are caught.
-    package var catching = false
-
-    private enum CodingKeys: String, CodingKey {
-        case version
-        case pid
-        case started
-        case devicesConnected = "devices_connected"
-        case notificationsWaiting = "notifications_waiting"
-        case drills
-        case clockMovedSeconds = "clock_moved_seconds"
-        case diskFreeBytes = "disk_free_bytes"
-        case catching
-    }
-
-    package init(version: String, pid: Int32, started: WallTime, devicesConnected: Int, notificationsWaiting: Int) {
-        self.version = version
-        self.pid = pid
-        self.started = started.rfc3339
-        self.devicesConnected = devicesConnected
-        self.notificationsWaiting = notificationsWaiting
-    }
-}
-
 /// Query of the journal.
 package enum JournalQuestion: Hashable, Sendable {
     /// `apns-id` or `apns-unique-id`.

@@ -10,7 +10,11 @@ package protocol Administration: FleetAdministration {
     /// Faults that do not keep the service from working, in words.
     var warnings: [String] { get }
 
+    /// The state of the service, without what must be read from the disk.
     var status: ServiceStatus { get }
+
+    /// The state of the service.
+    func fullStatus() async -> ServiceStatus
 
     /// Matching lines of the journal, oldest first; the newest ones if there are more than `limit`.
     ///

@@ -62,7 +62,7 @@ final class EventRoutes: Sendable {
 
     private static let isFull = WebRefusal(503, "\(limit) pages already watch this service: close one")
 
-    /// `?want=counts,lines,problems,caught`: all without it.
+    /// `?want=counts,lines,problems,status,caught`: all without it.
     private func kinds(_ request: Request) throws -> Set<LiveEvents.Kind> {
         guard let text = request.uri.queryParameters["want"] else { return Set(LiveEvents.Kind.allCases) }
         let words = (text.removingPercentEncoding ?? String(text)).split(separator: ",")

@@ -10,6 +10,9 @@ package protocol LineSource: Sendable {
 package protocol LineFollower: Sendable {
     /// Takes the lines since the last time; nil if there are none.
     func take() -> LineBatch?
+
+    /// The place after the lines that were taken.
+    var place: UInt64 { get }
 }
 
 /// New lines of the journal for one subscriber.

@@ -8,6 +8,9 @@ package final class LiveConsole: Sendable {
         var problems = ProblemBook()
         /// Grows with each change.
         var version = 0
+        var signs: ServiceStatus.Signs?
+        /// Grows with each change of the signs.
+        var signsVersion = 0
     }
 
     package let series: SeriesRecorder
@@ -18,6 +21,7 @@ package final class LiveConsole: Sendable {
     /// The number of the newest message that was caught.
     let newestCaught: @Sendable () -> UInt64
     private let findings: @Sendable () -> [ProblemFinding]
+    private let signs: @Sendable () -> ServiceStatus.Signs?
     private let book = Mutex(Book())
 
     package init(
@@ -26,6 +30,7 @@ package final class LiveConsole: Sendable {
         lines: (any LineSource)? = nil,
         newestCaught: @escaping @Sendable () -> UInt64 = { 0 },
         clock: any WallClock,
+        signs: @escaping @Sendable () -> ServiceStatus.Signs? = { nil },
         findings: @escaping @Sendable () -> [ProblemFinding]
     ) {
         self.series = series
@@ -33,6 +38,7 @@ package final class LiveConsole: Sendable {
         self.lines = lines
         self.newestCaught = newestCaught
         self.clock = clock
+        self.signs = signs
         self.findings = findings
     }
 
@@ -41,7 +47,10 @@ package final class LiveConsole: Sendable {
         let now = clock.now()
         series.sample(at: now, uptime: uptime)
         let found = findings() + refusals.findings(at: now)
+        let signs = signs()
         book.withLock { book in
+            if book.signs != signs { book.signsVersion += 1 }
+            book.signs = signs
             if book.problems.update(found, at: now.rfc3339) { book.version += 1 }
         }
     }
@@ -55,6 +64,9 @@ package final class LiveConsole: Sendable {
     func problems(since version: Int?) -> (version: Int, problems: [Problem])? {
         book.withLock { $0.version == version ? nil : ($0.version, $0.problems.present) }
     }
+
+    /// Grows when the service's status has other signs.
+    var signsVersion: Int { book.withLock { $0.signsVersion } }
 
     func addRoutes(to group: RouterGroup<ConsoleContext>) {
         SeriesRoutes(recorder: series).add(to: group)

@@ -9,6 +9,7 @@ final class LiveEvents: Sendable {
         case counts
         case lines
         case problems
+        case status
         case caught
     }
 
@@ -26,11 +27,17 @@ final class LiveEvents: Sendable {
         let newest: UInt64
     }
 
+    /// A number that changes with the service's status.
+    private struct Status: Encodable {
+        let version: Int
+    }
+
     private struct State {
         /// The second whose counts were sent.
         var counted: Int64?
         /// The version of the problems that were sent.
         var version: Int?
+        var status: Int?
         /// The newest caught message that the page knows of.
         var caught: UInt64?
     }
@@ -61,32 +68,41 @@ final class LiveEvents: Sendable {
     func take() throws -> [ServerEvent] {
         try state.withLock { state in
             var events: [ServerEvent] = []
-            let second = live.clock.now().seconds
-            if kinds.contains(.counts), state.counted != second {
-                state.counted = second
-                events.append(ServerEvent("counts", data: try WebReply.encode(live.series.newest)))
-            }
             if kinds.contains(.problems), let (version, problems) = live.problems(since: state.version) {
                 state.version = version
                 events.append(ServerEvent("problems", data: try WebReply.encode(problems)))
             }
-            if kinds.contains(.caught) {
-                let newest = live.newestCaught()
-                if let known = state.caught, known != newest {
-                    events.append(ServerEvent("caught", data: try WebReply.encode(Caught(newest: newest))))
-                }
+            if kinds.contains(.status), case let version = live.signsVersion, state.status != version {
+                state.status = version
+                events.append(ServerEvent("status", data: try WebReply.encode(Status(version: version))))
+            }
+            if kinds.contains(.caught), case let newest = live.newestCaught(), state.caught != newest {
                 state.caught = newest
+                events.append(ServerEvent("caught", data: try WebReply.encode(Caught(newest: newest))))
             }
-            guard let batch = follower?.take() else { return events }
-            let id = "\(batch.place)"
-            if batch.skipped > 0 {
-                events.append(ServerEvent("skipped", data: try WebReply.encode(Skipped(count: batch.skipped)), id: id))
-            }
-            if !batch.items.isEmpty || batch.more > 0 {
-                let lines = Lines(items: batch.items, more: batch.more)
-                events.append(ServerEvent("lines", data: try WebReply.encode(lines), id: id))
+            events += try lines()
+            let second = live.clock.now().seconds
+            if kinds.contains(.counts), state.counted != second {
+                state.counted = second
+                // Last, so that a client that looks in knows that it has all; with the place, so that it misses no line.
+                let id = follower.map { "\($0.place)" }
+                events.append(ServerEvent("counts", data: try WebReply.encode(live.series.newest), id: id))
             }
             return events
         }
+    }
+
+    private func lines() throws -> [ServerEvent] {
+        guard let batch = follower?.take() else { return [] }
+        let id = "\(batch.place)"
+        var events: [ServerEvent] = []
+        if batch.skipped > 0 {
+            events.append(ServerEvent("skipped", data: try WebReply.encode(Skipped(count: batch.skipped)), id: id))
+        }
+        if !batch.items.isEmpty || batch.more > 0 {
+            let lines = Lines(items: batch.items, more: batch.more)
+            events.append(ServerEvent("lines", data: try WebReply.encode(lines), id: id))
+        }
+        return events
     }
 }

@@ -78,7 +78,8 @@ package struct SeriesRing: Sendable {
         if step != current {
             forget(until: step)
             current = step
-            base = last
+            // The first step has no sample before it: its own first one.
+            base = last ?? sample
             levels = Array(repeating: (0, 0), count: count)
         }
         for (series, reading) in sample.readings.prefix(count).enumerated() {

@@ -37,6 +37,11 @@ const app = {
     return Boolean(this.session) && ROLES.indexOf(this.session.role) >= ROLES.indexOf(role) && (role === "viewer" || this.session.mode !== "read-only");
   },
 
+  /** Whether the person starts and stops drills: the service's operator chooses the role. */
+  mayDrill() {
+    return this.may(this.session?.drills ?? "admin");
+  },
+
   draw() {
     if (isDrawing) return;
     isDrawing = true;

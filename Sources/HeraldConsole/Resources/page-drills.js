@@ -51,7 +51,7 @@ export default class Drills {
   view() {
     const head = h("div", { key: "head", class: "page-head" }, h("h1", null, t("place.drills")), h("p", { class: "quiet" }, t("drills.what")));
     if (!this.drills) return [head, this.failure ? failureNote(this.failure, () => this.start()) : loading()];
-    return [head, h("div", { key: "columns", class: "columns" }, h("div", { class: "stack" }, this.active(), this.time()), this.app.may("admin") ? this.add() : section(t("drills.start"), { key: "add" }, h("p", { class: "quiet" }, t("drills.admin"))))];
+    return [head, h("div", { key: "columns", class: "columns" }, h("div", { class: "stack" }, this.active(), this.time()), this.app.mayDrill() ? this.add() : section(t("drills.start"), { key: "add" }, h("p", { class: "quiet" }, t("drills.role"))))];
   }
 
   async change(path, body, done) {
@@ -62,11 +62,11 @@ export default class Drills {
 
   active() {
     const { drills, app } = this;
-    return section(t("drills.active"), { key: "active", actions: drills.length > 1 && app.may("admin") && button(t("drills.stop.all"), () => this.change("/v1/drills/stop", {}, t("drill.stopped"))) },
+    return section(t("drills.active"), { key: "active", actions: drills.length > 1 && app.mayDrill() && button(t("drills.stop.all"), () => this.change("/v1/drills/stop", {}, t("drill.stopped"))) },
       drills.length === 0 ? empty(t("drills.none")) : h("ul", { class: "problems" }, drills.map((drill) => h("li", { key: drill.id }, note("waiting",
         h("p", { dir: "auto" }, h("strong", null, drill.what)),
         h("p", { class: "quiet" }, t("drills.facts", { left: duration(drill.seconds_left * 1000), n: number(drill.hits), count: drill.hits }), drill.nodes && ` · ${drill.nodes.join(", ")}`),
-        app.may("admin") && button(t("drill.stop"), () => this.change(`/v1/drills/${drill.id}/stop`, {}, t("drill.stopped")), { about: drill.what }))))));
+        app.mayDrill() && button(t("drill.stop"), () => this.change(`/v1/drills/${drill.id}/stop`, {}, t("drill.stopped")), { about: drill.what }))))));
   }
 
   add() {

@@ -96,7 +96,7 @@ function unusual(app) {
   }
   for (const drill of app.drills) {
     bars.push(bar(`drill ${drill.id}`, "waiting", "drills", h("span", { dir: "auto" }, t("drill.bar", { what: drill.what })),
-      app.may("admin") ? button(t("drill.stop"), () => stopDrill(app, drill), { about: drill.what }) : link("/drills", null, t("drill.see"))));
+      app.mayDrill() ? button(t("drill.stop"), () => stopDrill(app, drill), { about: drill.what }) : link("/drills", null, t("drill.see"))));
   }
   if (status.catching) bars.push(bar("catching", "waiting", "eye", h("span", null, t("catching.bar")), app.may("sender") && link("/inbox", null, t("catching.see"))));
   if (status.clock_moved_seconds) bars.push(bar("clock", "waiting", "clock", h("span", null, t("clock.bar")), link("/drills", null, t("clock.see"))));

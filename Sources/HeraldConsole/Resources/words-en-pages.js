@@ -73,7 +73,7 @@ export const WORDS = {
  
 
   "drills.what": "Try what your provider does when the service has a bad day.", "drills.active": "Active drills", "drills.none": "No drill is active.", "drills.stop.all": "Stop all",
-  "drills.facts": { one: "{left} left · {n} request affected", other: "{left} left · {n} requests affected" }, "drills.start": "Start a drill", "drills.admin": "Starting a drill needs the role admin.",
+  "drills.facts": { one: "{left} left · {n} request affected", other: "{left} left · {n} requests affected" }, "drills.start": "Start a drill", "drills.role": "Your role may not start drills here.",
   "drills.started": "The drill has started.", "drills.kind": "What happens", "drills.kind.refuse": "Refuse requests", "drills.kind.latency": "Answer late",
   "drills.kind.silence": "Do not answer", "drills.kind.goaway": "Close connections with GOAWAY", "drills.kind.streams": "Allow few streams", "drills.kind.drop": "Drop connections",
   "drills.kind.shutdown": "Shut down as for maintenance", "drills.reason": "Reason", "drills.share": "Share of the requests", "drills.topic": "Only this topic", "drills.token": "Only this device token",

@@ -28,6 +28,8 @@ package struct JournalEvent: Hashable, Sendable {
     package let app: AppNumber
     package let state: JournalState
     package let detail: Detail?
+    /// Push type and priority, as far as they are known.
+    package let traits: JournalTraits
     /// Facts of the provider's request; only with ``JournalState/received`` and ``JournalState/refusedByService``.
     package let request: JournalRequest?
 
@@ -39,7 +41,8 @@ package struct JournalEvent: Hashable, Sendable {
         app: AppNumber,
         state: JournalState,
         detail: Detail? = nil,
-        request: JournalRequest? = nil
+        request: JournalRequest? = nil,
+        traits: JournalTraits = .none
     ) {
         self.time = time
         self.id = id
@@ -50,6 +53,7 @@ package struct JournalEvent: Hashable, Sendable {
         let isRefusal = if case .refusal? = detail { true } else { false }
         self.detail = isRefusal == (state == .refusedByService) ? detail : nil
         self.request = state.isOfRequest ? request : nil
+        self.traits = state.isOfRequest ? JournalTraits(request) : traits
     }
 
     /// A line about a notification to a slot.
@@ -60,7 +64,8 @@ package struct JournalEvent: Hashable, Sendable {
         slot: Slot,
         state: JournalState,
         replacement: NotificationID? = nil,
-        request: JournalRequest? = nil
+        request: JournalRequest? = nil,
+        traits: JournalTraits = .none
     ) {
         self.init(
             time: time,
@@ -70,7 +75,8 @@ package struct JournalEvent: Hashable, Sendable {
             app: slot.app,
             state: state,
             detail: replacement.map { .replacement($0) },
-            request: request
+            request: request,
+            traits: traits
         )
     }
 
@@ -88,7 +94,8 @@ package struct JournalEvent: Hashable, Sendable {
             slot: notification.slot,
             state: state,
             replacement: replacement,
-            request: state.isOfRequest ? JournalRequest(notification) : nil
+            request: state.isOfRequest ? JournalRequest(notification) : nil,
+            traits: JournalTraits(pushType: notification.pushType, priority: notification.priority)
         )
     }
 
@@ -108,7 +115,8 @@ package struct JournalEvent: Hashable, Sendable {
             app: broadcast.app,
             state: state,
             detail: detail,
-            request: request
+            request: request,
+            traits: JournalTraits(pushType: .liveactivity, priority: broadcast.priority)
         )
     }
 

@@ -107,6 +107,10 @@ package final class JournalFeed: Sendable {
         }
     }
 
+    fileprivate func place(_ number: UInt64) -> UInt64 {
+        state.withLock { $0.readers[number]?.position ?? $0.end }
+    }
+
     fileprivate func end(_ number: UInt64) {
         state.withLock { state in
             state.readers[number] = nil
@@ -137,6 +141,9 @@ package final class JournalSubscription: Sendable {
     package func poll() -> JournalFeed.Batch? {
         feed.take(number)
     }
+
+    /// The place after the lines that were taken, for ``JournalFeed/subscribe(after:)``.
+    package var place: UInt64 { feed.place(number) }
 
     /// Waits for new lines; one task at a time.
     /// - Returns: nil once the task is cancelled.

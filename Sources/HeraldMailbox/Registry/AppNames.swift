@@ -17,6 +17,8 @@ struct AppNames {
     private var budgets: NameBudgets
     private var numbers: [App: AppNumber] = [:]
     private var names: [AppNumber: App] = [:]
+    /// The number of ``names`` in each environment.
+    private var counts: [PushEnvironment: Int] = [:]
     /// The teams that brought names, by creating a channel.
     private var teams: [App: String] = [:]
     /// The apps that devices have registered.
@@ -44,6 +46,9 @@ struct AppNames {
     mutating func noteRegistration(_ number: AppNumber) { registered.insert(number) }
 
     var count: Int { numbers.count }
+
+    /// The environments that have names.
+    var environments: [PushEnvironment] { PushEnvironment.allCases.filter { counts[$0, default: 0] > 0 } }
 
     var all: [AppNumber] { Array(names.keys) }
 
@@ -79,14 +84,15 @@ struct AppNames {
         // Spent when it was pinned; the record says who brought the name.
         if let spent = unmade.removeValue(forKey: record.app), let spent { budgets.refund(spent) }
         numbers[record.app] = record.number
-        names[record.number] = record.app
+        if names.updateValue(record.app, forKey: record.number) == nil { counts[record.app.environment, default: 0] += 1 }
         if case .team(let team) = record.origin { teams[record.app] = team }
         if let origin = record.origin { budgets.load(origin, created: record.created, now: now) }
     }
 
     /// Notes that the store has forgotten an app.
     mutating func forgotten(_ record: AppRecord) {
-        guard names.removeValue(forKey: record.number) != nil else { return }
+        guard let app = names.removeValue(forKey: record.number) else { return }
+        counts[app.environment, default: 0] -= 1
         registered.remove(record.number)
         hasReportedFull = false
         if let origin = record.origin { budgets.forget(origin) }

@@ -118,6 +118,11 @@ package final class Registry: Sendable {
         numbers.withLock { $0.apps.number(of: app) }
     }
 
+    /// The environments that have apps.
+    package var environments: [PushEnvironment] {
+        numbers.withLock { $0.apps.environments }
+    }
+
     /// Whether a device has registered an app; after a restart, whether one has it or is remembered to have removed it.
     package func isRegistered(_ app: App) -> Bool {
         numbers.withLock { $0.apps.isRegistered(app) }

@@ -70,7 +70,7 @@ package struct RelayAPI: Service {
         let listener = WebListener(
             ListenAddress(listener: "relay", address, portOption: "--relay-port", hostOption: "--relay-host"),
             router: router(),
-            server: .plain(timeout: configuration.requestTimeout),
+            server: .http1(timeout: configuration.requestTimeout),
             maximumConnections: configuration.maximumConnections,
             name: "herald-relay",
             logger: logger,

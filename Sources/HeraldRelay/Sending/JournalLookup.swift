@@ -3,6 +3,7 @@ import Foundation
 package import HeraldModel
 import NIOCore
 import NIOHTTP1
+import NIOSSL
 import Synchronization
 
 /// Looks up notifications in the journal of a Herald.
@@ -77,7 +78,9 @@ extension RelayApp {
     /// - Returns: nil if no journal is configured.
     func journalLookup(_ readToken: @escaping @Sendable (String) throws -> String) -> (any JournalLookup)? {
         guard let journal else { return nil }
-        let client = JournalClient(console: journal.console) { try readToken(journal.tokenFile) }
+        let client = JournalClient(console: journal.console, authorities: authorities) {
+            try readToken(journal.tokenFile)
+        }
         return switch interface {
         case .http2: HTTP2JournalLookup(client: client)
         case .binary: topics.first.map { BinaryJournalLookup(client, topic: $0) }
@@ -109,18 +112,33 @@ struct JournalError: Error, Hashable {
 /// Herald makes a new token at each start. If it refuses the token, the client reads the file again.
 final class JournalClient: Sendable {
     private let address: String
+    /// TLS that trusts the authorities; nil for the system's.
+    private let tls: Result<TLSConfiguration, any Error>?
     private let timeout: Duration
     private let readToken: @Sendable () throws -> String
     private let token = Mutex<String?>(nil)
 
     /// - Parameters:
     ///   - console: Address of the console, for example `http://127.0.0.1:2190`.
+    ///   - authorities: PEM certificates of the authorities that may sign its certificate; nil for the system's.
     ///   - timeout: Time limit for an answer.
     ///   - readToken: Reads the token from its file.
-    init(console: String, timeout: Duration = .seconds(5), readToken: @escaping @Sendable () throws -> String) {
+    init(
+        console: String,
+        authorities: [UInt8]? = nil,
+        timeout: Duration = .seconds(5),
+        readToken: @escaping @Sendable () throws -> String
+    ) {
         var base = console
         while base.hasSuffix("/") { base.removeLast() }
         address = base + "/v1/journal"
+        tls = authorities.map { pem in
+            Result {
+                var tls = TLSConfiguration.makeClientConfiguration()
+                tls.trustRoots = .certificates(try NIOSSLCertificate.fromPEMBytes(pem))
+                return tls
+            }
+        }
         self.timeout = timeout
         self.readToken = readToken
     }
@@ -157,6 +175,7 @@ final class JournalClient: Sendable {
     private func request(_ query: String, _ limit: Int, _ token: String) async throws -> Answer {
         var request = HTTPClientRequest(url: "\(address)?\(query)")
         request.headers.add(name: "authorization", value: "Bearer \(token)")
+        request.tlsConfiguration = try tls?.get()
         let response = try await HTTPClient.shared.execute(request, timeout: TimeAmount(timeout))
         guard response.status != .unauthorized else { return .tokenRefused }
         guard response.status == .ok else {

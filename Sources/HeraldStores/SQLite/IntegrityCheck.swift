@@ -10,7 +10,7 @@ struct IntegrityCheck {
 
     /// Tables whose readers leave out a row with a value of a wrong type.
     private static let tolerantTables = [
-        "journal", "device", "app", "registration", "feedback", "channel", "broadcast",
+        "journal", "tally", "device", "app", "registration", "feedback", "channel", "broadcast",
     ]
 
     let configuration: SQLiteStoreConfiguration

@@ -24,11 +24,11 @@ import Darwin
 /// | 16 | the service's identifier; a refused request left without it has the provider's twice |
 /// | 16 | the replacement's identifier; for a broadcast that was sent, its number of devices; nothing for a refusal |
 /// | 1 to 3 | sender, of a received or refused request |
-/// | 1 | push type and priority (``JournalTraits``), of such a request |
+/// | 1 | push type and priority (``JournalTraits``), if they are not those of the event before |
 /// | 1 to 5 | bytes of payload, of such a request |
 /// | 1 or more | the refusal: 0 for that of the refused request before, else reason, 1 for the sandbox, explanation, topic |
 ///
-/// A fact that a request leaves out is equal to that of the request before. Numbers are base-128 varints, lowest bits first; time
+/// Sender and bytes that a request leaves out are those of the request before. Numbers are base-128 varints, lowest bits first; time
 /// differences are signed with zigzag encoding. Device numbers, identifiers and checksum are little-endian; an identifier
 /// has its upper eight bytes first. A text has its length in bytes before it.
 struct JournalRow {
@@ -44,8 +44,6 @@ struct JournalRow {
         static let sender = Fields(rawValue: 32)
         static let traits = Fields(rawValue: 64)
         static let payloadBytes = Fields(rawValue: 128)
-
-        static let request: Fields = [.sender, .traits, .payloadBytes]
     }
 
     /// The fields that an event takes over from the events before it.
@@ -53,6 +51,8 @@ struct JournalRow {
         var last: JournalEvent?
         var request: JournalRequest?
         var refusal: JournalRefusal?
+
+        var traits: JournalTraits { last?.traits ?? .none }
 
         /// The service's identifier of an event that leaves it out.
         func uniqueID(_ state: JournalState, _ id: NotificationID) -> NotificationID? {
@@ -100,7 +100,7 @@ struct JournalRow {
             case .replacement(let newer): fields.insert(newer == last?.id ? .isReplacedByLast : .detail)
             case .subscriberCount, .refusal: fields.insert(.detail)
             }
-            if event.state.isOfRequest { fields.formUnion(changes(to: event.request)) }
+            fields.formUnion(changes(to: event))
             keys.add(
                 event,
                 isNewSlot: fields.contains(.slot),
@@ -120,7 +120,7 @@ struct JournalRow {
             if fields.contains(.sender), let request = event.request {
                 writer.add(number: UInt64(request.sender.value))
             }
-            if fields.contains(.traits) { writer.add(byte: JournalTraits(event.request).rawValue) }
+            if fields.contains(.traits) { writer.add(byte: event.traits.rawValue) }
             if fields.contains(.payloadBytes), let request = event.request {
                 writer.add(number: UInt64(request.payloadBytes))
             }
@@ -131,16 +131,12 @@ struct JournalRow {
         context.pass(event)
     }
 
-    /// The fields of a request that differ from those of the request before.
-    private func changes(to request: JournalRequest?) -> Fields {
-        guard request != context.request else { return [] }
-        // Without a request, the traits alone say so.
-        guard let request else { return .traits }
-        guard let before = context.request else { return .request }
-        var fields: Fields = []
-        if request.sender != before.sender { fields.insert(.sender) }
-        if JournalTraits(request) != JournalTraits(before) { fields.insert(.traits) }
-        if request.payloadBytes != before.payloadBytes { fields.insert(.payloadBytes) }
+    /// The facts that differ from those of the event before, and of the request before.
+    private func changes(to event: JournalEvent) -> Fields {
+        var fields: Fields = event.traits == context.traits ? [] : .traits
+        guard let request = event.request else { return fields }
+        if request.sender != context.request?.sender { fields.insert(.sender) }
+        if request.payloadBytes != context.request?.payloadBytes { fields.insert(.payloadBytes) }
         return fields
     }
 
@@ -198,7 +194,6 @@ struct JournalRow {
         let last = context.last
         guard let state = reader.byte().flatMap(JournalState.init(rawValue:)),
             let fields = reader.byte().map(Fields.init(rawValue:)),
-            state.isOfRequest || fields.isDisjoint(with: .request),
             let difference = reader.difference(),
             let slot = fields.contains(.slot) ? reader.slot() : last.map({ ($0.recipient, $0.app) }),
             let id = fields.contains(.id) ? reader.id() : last?.id,
@@ -215,7 +210,7 @@ struct JournalRow {
         var detail: JournalEvent.Detail? = other.map {
             state == .sentToSubscribers ? .subscriberCount($0.low) : .replacement($0)
         }
-        guard let request = request(&reader, fields, after: context.request) else { return nil }
+        guard let facts = request(&reader, fields, of: state, in: context) else { return nil }
         if hasRefusal {
             guard let refusal = reader.refusal(after: context.refusal) else { return nil }
             detail = .refusal(refusal)
@@ -228,18 +223,19 @@ struct JournalRow {
             app: slot.app,
             state: state,
             detail: detail,
-            request: request
+            request: facts.request,
+            traits: facts.traits
         )
     }
 
-    /// - Returns: `.some(nil)` for an event without a request; nil if its bytes are invalid.
+    /// - Returns: nil if the bytes are invalid.
     private static func request(
         _ reader: inout JournalEventReader,
         _ fields: Fields,
-        after last: JournalRequest?
-    ) -> JournalRequest?? {
-        guard !fields.isDisjoint(with: .request) else { return .some(last) }
-        var (sender, traits, payloadBytes) = (last?.sender, JournalTraits(last), last?.payloadBytes)
+        of state: JournalState,
+        in context: Context
+    ) -> (request: JournalRequest?, traits: JournalTraits)? {
+        var (sender, traits, payloadBytes) = (context.request?.sender, context.traits, context.request?.payloadBytes)
         if fields.contains(.sender) {
             guard let number = reader.number().flatMap(UInt16.init(exactly:)) else { return nil }
             sender = SenderNumber(number)
@@ -252,14 +248,17 @@ struct JournalRow {
             guard let number = reader.number().flatMap(UInt32.init(exactly:)) else { return nil }
             payloadBytes = number
         }
-        guard traits != .none else { return fields.intersection(.request) == .traits ? .some(nil) : nil }
+        guard state.isOfRequest, traits != .none else {
+            return fields.isDisjoint(with: [.sender, .payloadBytes]) ? (nil, traits) : nil
+        }
         guard let sender, let payloadBytes else { return nil }
-        return JournalRequest(
+        let request = JournalRequest(
             sender: sender,
             pushType: traits.pushType,
             priority: traits.priority,
             payloadBytes: Int(payloadBytes)
         )
+        return (request, traits)
     }
 
     private static func checksum(_ content: UnsafeRawBufferPointer) -> UInt64 {

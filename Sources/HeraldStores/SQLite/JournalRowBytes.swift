@@ -1,45 +1,6 @@
 import HeraldMailbox
 import HeraldModel
 
-/// Push type and priority in one byte: the type's number in the lower four bits, and the priority in the next two.
-struct JournalTraits: Equatable {
-    /// An event without a request.
-    static let none = JournalTraits(nil)
-
-    private static let priorities: [Priority?] = [nil, .low, .conserving, .immediate]
-    private static let pushTypes = (0..<16).map { PushType(storedCode: $0) }
-
-    let rawValue: UInt8
-    let pushType: PushType?
-    let priority: Priority?
-
-    init(_ request: JournalRequest?) {
-        pushType = request?.pushType
-        priority = request?.priority
-        let code: UInt8 =
-            switch priority {
-            case nil: 0
-            case .low: 1
-            case .conserving: 2
-            case .immediate: 3
-            }
-        rawValue = request == nil ? .max : code << 4 | (pushType?.storedCode ?? 0)
-    }
-
-    /// Nil for an invalid byte.
-    init?(rawValue: UInt8) {
-        self.rawValue = rawValue
-        guard rawValue != .max else {
-            (pushType, priority) = (nil, nil)
-            return
-        }
-        guard rawValue < 0x40 else { return nil }
-        priority = JournalTraits.priorities[Int(rawValue >> 4)]
-        pushType = JournalTraits.pushTypes[Int(rawValue & 0xF)]
-        guard pushType != nil || rawValue & 0xF == 0 else { return nil }
-    }
-}
-
 /// Encodes one event into a buffer for the longest.
 struct JournalEventWriter {
     private let room: UnsafeMutableRawBufferPointer

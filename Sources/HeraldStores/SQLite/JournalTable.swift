@@ -18,7 +18,11 @@ struct JournalTable {
     /// The next row's position: all bytes ever written, with the overhead of each row.
     private(set) var position: Int64
 
-    init(_ database: Database) throws {
+    /// - Parameters:
+    ///   - database: The writer's connection.
+    ///   - found: Gets the lines of the open chunk, with the positions of their rows.
+    /// - Throws: `DatabaseError`.
+    init(_ database: Database, _ found: (JournalEvent, Int64) -> Void) throws {
         insertion = try HotStatement(
             database,
             sql: "INSERT INTO journal (position, first_time, last_time, events) VALUES (?, ?, ?, ?)"
@@ -29,7 +33,7 @@ struct JournalTable {
         guard position < .max / 2 else {
             throw DatabaseError(resultCode: .SQLITE_CORRUPT, message: "a row of the journal is invalid")
         }
-        digest = try JournalTable.openDigest(database, at: position)
+        digest = try JournalTable.openDigest(database, at: position, found)
     }
 
     /// Appends rows.
@@ -76,13 +80,21 @@ struct JournalTable {
     }
 
     /// The digest of the chunk that is not full, read from its rows.
-    private static func openDigest(_ database: Database, at position: Int64) throws -> JournalDigest {
+    private static func openDigest(
+        _ database: Database,
+        at position: Int64,
+        _ found: (JournalEvent, Int64) -> Void
+    ) throws -> JournalDigest {
         var digest = JournalDigest(chunk: JournalDigest.chunk(of: position))
-        let rows = try HotStatement(database, sql: "SELECT events FROM journal WHERE position >= ?")
+        let rows = try HotStatement(database, sql: "SELECT events, position FROM journal WHERE position >= ?")
         rows.bind(JournalDigest.start(of: digest.chunk), at: 1)
         try rows.forEachRow { row in
             var keys = JournalKeys()
-            _ = JournalRow.read(row.bytes(0)) { keys.add($0) }
+            let position = row.integer(1)
+            _ = JournalRow.read(row.bytes(0)) { event in
+                keys.add(event)
+                found(event, position)
+            }
             digest.add(keys)
             return true
         }
@@ -102,6 +114,18 @@ struct JournalTable {
                 SELECT position + ifnull(length(events), 0) + \(bytesPerRow) FROM journal ORDER BY position DESC LIMIT 1
                 """
         ) ?? 0
+    }
+
+    /// The times of the oldest line and of the newest one.
+    /// - Returns: nil if there are no rows, or those two are damaged.
+    /// - Throws: `DatabaseError`.
+    static func span(_ database: Database) throws -> (first: WallTime, last: WallTime)? {
+        func time(_ column: String, _ order: String) throws -> WallTime? {
+            try Int64.fetchOne(database, sql: "SELECT \(column) FROM journal ORDER BY position \(order) LIMIT 1")
+                .map { WallTime(milliseconds: $0) }
+        }
+        guard let first = try time("first_time", "ASC"), let last = try time("last_time", "DESC") else { return nil }
+        return (first, last)
     }
 
     /// Deletes up to `limit` of the oldest rows: rows whose events are all before `moment`, and rows more than

@@ -105,6 +105,13 @@ struct NotificationHeader {
         Slot(device: DeviceNumber(device), app: AppNumber(UInt32(truncatingIfNeeded: mixed >> 32)))
     }
 
+    var traits: JournalTraits {
+        JournalTraits(
+            pushType: PushType(storedCode: UInt8(truncatingIfNeeded: mixed)),
+            priority: Priority(rawValue: UInt8(truncatingIfNeeded: mixed >> 8))
+        )
+    }
+
     private var collapseLength: Int { Int(mixed >> 16 & 0xFFFF) }
 
     /// Length of collapse identifier and payload; bounded, so that lengths of damaged headers can be added up.

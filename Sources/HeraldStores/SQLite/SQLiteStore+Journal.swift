@@ -43,11 +43,20 @@ extension SQLiteStore: JournalStore {
         return JournalPage(lines: search.found, next: search.next, searchedBackTo: search.searchedBackTo)
     }
 
+    /// The times of the oldest line and of the newest one that is on the disk.
+    /// - Returns: nil if there are no lines.
+    /// - Throws: If the journal cannot be read.
+    package func journalSpan() async throws -> (first: WallTime, last: WallTime)? {
+        try await readers.read { try JournalTable.span($0) }
+    }
+
     /// Commits what was recorded before.
     ///
     /// If that fails, the events on disk are still readable.
-    private func commitEarlierEvents() async throws {
-        do { try await change { _, _ in } } catch let error as StoreError where error != .closed {}
+    private func commitEarlierEvents(withTallies: Bool = false) async throws {
+        do {
+            try await change { _, batch in if withTallies { batch.wantsTallies = true } }
+        } catch let error as StoreError where error != .closed {}
     }
 
     private func run(
@@ -87,5 +96,35 @@ extension SQLiteStore: JournalStore {
                 damage: damage
             )
         } == slice
+    }
+
+    /// Numbers of journal lines by hour and group, with all lines that were recorded before the call.
+    /// - Parameters:
+    ///   - hours: Hours since 1970; those that are too old have no counts.
+    ///   - group: The group of lines; nil for lines that are not wanted.
+    /// - Returns: The numbers of each hour that has lines.
+    /// - Throws: ``StoreError``.
+    package func tallies<Group: Hashable & Sendable>(
+        in hours: Range<Int64>,
+        by group: @escaping @Sendable (TallyKey) -> Group?
+    ) async throws -> [Int64: [Group: Int]] {
+        try await commitEarlierEvents(withTallies: true)
+        var counts: [Int64: [Group: Int]] = [:]
+        var first = hours.lowerBound
+        while first < hours.upperBound {
+            try Task.checkCancellation()
+            let slice = first..<min(first + TallyTable.hoursPerRead, hours.upperBound)
+            let found = try await readers.read { database in
+                var found: [Int64: [Group: Int]] = [:]
+                try TallyTable.read(database, hours: slice) { key, count in
+                    guard let group = group(key) else { return }
+                    found[key.hour, default: [:]][group, default: 0] &+= count
+                }
+                return found
+            }
+            counts.merge(found) { $1 }
+            first = slice.upperBound
+        }
+        return counts
     }
 }

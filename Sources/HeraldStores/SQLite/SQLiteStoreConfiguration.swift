@@ -17,6 +17,9 @@ package struct SQLiteStoreConfiguration: Sendable {
     /// Delay of journal events and removals that no caller waits for.
     package var journalDelay: Duration = .milliseconds(50)
 
+    /// Interval at which counts of journal lines are written, in a commit that is made anyway.
+    package var tallyInterval: Duration = .seconds(60)
+
     // MARK: - Limits
 
     /// The most puts that may wait for a commit; beyond it the store refuses puts.

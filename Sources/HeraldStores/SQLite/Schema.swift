@@ -69,7 +69,7 @@ struct Schema: Sendable {
     ///
     /// `position` counts the bytes of all earlier rows, so that the first and the last row give the journal's size. Each
     /// chunk of positions that is full has a digest (``JournalDigest``). `journal_sender` has the names of the senders in the
-    /// events (``SenderTable``).
+    /// events (``SenderTable``), and `tally` counts them by hour (``TallyTable``).
     private static let journal = """
         CREATE TABLE journal (
             position INTEGER PRIMARY KEY,
@@ -85,6 +85,14 @@ struct Schema: Sendable {
             number INTEGER PRIMARY KEY,
             bits BLOB NOT NULL
         ) STRICT;
+        CREATE TABLE tally (
+            hour INTEGER NOT NULL,
+            app INTEGER NOT NULL,
+            traits INTEGER NOT NULL,
+            state INTEGER NOT NULL,
+            count INTEGER NOT NULL,
+            PRIMARY KEY (hour, app, traits, state)
+        ) STRICT, WITHOUT ROWID;
 
         """
 

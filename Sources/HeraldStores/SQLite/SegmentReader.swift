@@ -82,6 +82,7 @@ struct SegmentReader {
                 body(
                     SlotIndex.Entry(
                         slot: header.slot,
+                        traits: header.traits,
                         sequence: header.sequence,
                         position: position,
                         expires: header.storedUntil,

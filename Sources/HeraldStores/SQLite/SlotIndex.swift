@@ -1,3 +1,4 @@
+import HeraldMailbox
 import HeraldModel
 
 /// The in-memory index: the stored notification of each slot, its position on disk, and its expiry.
@@ -18,6 +19,7 @@ struct SlotIndex {
         let slot: Slot
         /// Whether it was removed, and the removal is not durable yet.
         fileprivate(set) var isRemoved = false
+        let traits: JournalTraits
         let sequence: UInt64
         fileprivate(set) var position: SegmentPosition
         /// Milliseconds of wall time; `Int64.max` if it never expires.

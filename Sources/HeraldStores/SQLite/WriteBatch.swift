@@ -31,6 +31,10 @@ struct WriteBatch {
     private(set) var journal: [JournalRow] = []
     /// The counts of the events in ``journal``.
     private(set) var tally = JournalTally()
+    /// The same by hour.
+    private(set) var hourly = HourlyCounts()
+    /// Whether this commit writes all counts of hours.
+    var wantsTallies = false
     /// The highest number of a sender in the journal's events.
     private(set) var newestSender = SenderNumber.unknown
     /// The time of this batch, and of its `stored` and `replaced` events.
@@ -58,6 +62,8 @@ struct WriteBatch {
         moved.removeAll(keepingCapacity: true)
         journal.removeAll()
         tally.clear()
+        hourly.clear()
+        wantsTallies = false
         newestSender = .unknown
     }
 
@@ -104,6 +110,7 @@ struct WriteBatch {
         if journal.isEmpty || journal[journal.count - 1].isFull { journal.append(JournalRow()) }
         journal[journal.count - 1].append(event)
         tally.count(event)
+        hourly.count(event)
         if let sender = event.request?.sender, sender.value > newestSender.value { newestSender = sender }
     }
 
@@ -173,7 +180,8 @@ struct WriteBatch {
             uniqueID: held.uniqueID,
             slot: held.slot,
             state: state,
-            replacement: replacement
+            replacement: replacement,
+            traits: held.traits
         )
     }
 
@@ -209,6 +217,7 @@ struct WriteBatch {
                 let notification = one.envelope.notification
                 return SlotIndex.Entry(
                     slot: notification.slot,
+                    traits: JournalTraits(pushType: notification.pushType, priority: notification.priority),
                     sequence: one.sequence,
                     position: position,
                     expires: notification.storedUntil?.milliseconds ?? .max,

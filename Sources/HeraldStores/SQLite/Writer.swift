@@ -58,6 +58,7 @@ final class Writer {
     private let transaction: TransactionStatements
     private var segments: SegmentTable
     private var journal: JournalTable
+    private var tallies: TallyTable
     private var senders: SenderTable
     private var batch: WriteBatch
     private let metrics = StoreMetrics()
@@ -71,7 +72,9 @@ final class Writer {
         backlog = WriteBacklog(queue: store.queue, reporter: store.reporter)
         transaction = try TransactionStatements(database)
         segments = try SegmentTable(database)
-        journal = try JournalTable(database)
+        var tallies = try TallyTable(database, store.configuration)
+        journal = try JournalTable(database) { tallies.recount($0, at: $1) }
+        self.tallies = tallies
         senders = try SenderTable(store.senders, database)
         batch = WriteBatch(index: store.index, nextSequence: settings.firstSequence)
     }
@@ -126,11 +129,12 @@ final class Writer {
                 try fillBatch(&commit)
                 try batch.write(to: &segments)
                 try settings.cover(batch.nextSequence, database)
-                return (
-                    try journal.append(batch.journal), try senders.append(upTo: batch.newestSender, database)
-                )
+                let journalEnd = try journal.append(batch.journal)
+                try writeTallies(upTo: journalEnd, isWanted: batch.wantsTallies)
+                return (journalEnd, try senders.append(upTo: batch.newestSender, database))
             }
             journal.moved(to: journalEnd)
+            tallies.committed(batch.hourly)
             senders.wrote(senderCount)
         } catch {
             failed(commit, error)
@@ -144,6 +148,10 @@ final class Writer {
         store.statistics.committed(changes: commit.changes)
         backlog.finish(count: commit.count, urgent: commit.urgent, bytes: commit.bytes)
         report(commit)
+    }
+
+    private func writeTallies(upTo end: Int64, isWanted: Bool) throws {
+        try tallies.write(batch.hourly, upTo: end, at: batch.now, now: now, isWanted: isWanted, database)
     }
 
     private func report(_ commit: Commit) {
@@ -364,7 +372,10 @@ final class Writer {
         store.readers.close()
         guard schedule.health != .failed else { return }
         do {
-            try transact { try settings.close(database, nextSequence: batch.nextSequence) }
+            try transact {
+                try writeTallies(upTo: journal.position, isWanted: true)
+                try settings.close(database, nextSequence: batch.nextSequence)
+            }
             try database.checkpoint(.truncate)
         } catch {
             store.logger.warning(

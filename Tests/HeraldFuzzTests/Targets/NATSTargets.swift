@@ -73,17 +73,24 @@ extension FuzzTarget {
         check(fields.allSatisfy { !$0.name.contains("\n") && !$0.value.contains("\n") }, "a field has a line break")
     }
 
-    /// Answers of JetStream: the scanner of acknowledgements agrees with Foundation's JSON.
+    /// Answers of JetStream: the scanner agrees with Foundation's JSON.
     @Sendable
     private static func answers(_ bytes: [UInt8]) {
         let buffer = ByteBuffer(bytes: bytes)
-        if let sequence = buffer.withUnsafeReadableBytes(PublishAnswer.scan) {
+        let scanned = buffer.withUnsafeReadableBytes(PublishAnswer.scan)
+        if scanned != nil {
             let object = (try? JSONSerialization.jsonObject(with: Data(bytes))) as? [String: Any]
-            check((object?["seq"] as? NSNumber)?.uint64Value == sequence, "the scanner reads another sequence")
-            check(
-                object?["stream"] is String && object?["error"] == nil,
-                "the scanner takes an error for an acknowledgement"
-            )
+            let error = object?["error"] as? [String: Any]
+            switch scanned {
+            case .stored(let sequence):
+                check((object?["seq"] as? NSNumber)?.uint64Value == sequence, "the scanner reads another sequence")
+                check(object?["stream"] is String && error == nil, "the scanner takes an error for an acknowledgement")
+            case .refused(let refusal):
+                check(error?["code"] as? Int == refusal.status, "the scanner reads another status")
+                check(error?["err_code"] as? Int == refusal.code, "the scanner reads another code")
+                check(error?["description"] as? String == refusal.description, "the scanner reads other words")
+            case nil: break
+            }
         }
         if case .stored(let sequence) = PublishAnswer(buffer) {
             check(sequence > 0, "an acknowledgement without a sequence")
