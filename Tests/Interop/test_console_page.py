@@ -331,7 +331,7 @@ def test_one_notification_says_what_became_of_it(chromium, console):
     page = show(chromium, console, f"/notifications/{ONE}", ".life li")
     assert page.one(".summary-state").text.startswith("replaced")
     assert "Use different topics" in page.one(".summary").text
-    assert [step.text for step in page.all(".life .tag")] == ["received", "replaced"]
+    assert [step.text for step in page.all(".life strong")] == ["received", "replaced"]
     page.run("window.copied = []; navigator.clipboard.writeText = async (text) => { copied.push(text) }")
     for words in ("Copy as curl", "Copy bug report"):
         page.one("button", words).click()

@@ -76,17 +76,17 @@ export function share(value) {
   return shares.format(value);
 }
 
-/** A length of time in milliseconds, in the two largest units that it has. */
-export function duration(milliseconds) {
+/** A length of time in milliseconds, in the two largest units that it has; a rough one in as few as say enough. */
+export function duration(milliseconds, isRough = false) {
   if (milliseconds === null || milliseconds === undefined || Number.isNaN(milliseconds)) return "–";
   if (milliseconds < 1000) return t("unit.ms", { n: milliseconds < 10 ? fine.format(milliseconds) : Math.round(milliseconds) });
   const seconds = milliseconds / 1000;
   if (seconds < 60) return t("unit.s", { n: seconds < 10 ? fine.format(seconds) : Math.round(seconds) });
-  const units = [["unit.d", 86400], ["unit.h", 3600], ["unit.min", 60], ["unit.s", 1]];
+  const units = [["unit.y", 31_536_000], ["unit.d", 86400], ["unit.h", 3600], ["unit.min", 60], ["unit.s", 1]];
   const first = units.findIndex(([, size]) => seconds >= size);
   const [[big, size], small] = [units[first], units[first + 1]];
   const count = Math.floor(seconds / size);
-  const rest = small ? Math.floor((seconds % size) / small[1]) : 0;
+  const rest = small && !(isRough && (count > 2 || small[1] === 1)) ? Math.floor((seconds % size) / small[1]) : 0;
   return rest ? `${t(big, { n: count })} ${t(small[0], { n: rest })}` : t(big, { n: count });
 }
 
@@ -94,12 +94,12 @@ export function duration(milliseconds) {
 export function ago(time) {
   const distance = now() - Date.parse(time);
   if (Number.isNaN(distance)) return "–";
-  const words = duration(Math.max(1000, Math.floor(Math.abs(distance) / 1000) * 1000));
+  const words = duration(Math.max(1000, Math.floor(Math.abs(distance) / 1000) * 1000), true);
   return distance >= 0 ? t("time.ago", { time: words }) : t("time.in", { time: words });
 }
 
 export function bytes(count) {
-  return count < 10_000 ? t("unit.B", { n: whole.format(count) }) : count < 1e7 ? t("unit.KB", { n: fine.format(count / 1024) }) : t("unit.MB", { n: whole.format(count / 1048576) });
+  return count < 10_000 ? t("unit.B", { n: whole.format(count) }) : count < 1e7 ? t("unit.KB", { n: fine.format(count / 1024) }) : count < 1e10 ? t("unit.MB", { n: whole.format(count / 1048576) }) : t("unit.GB", { n: whole.format(count / 1073741824) });
 }
 
 /** The beginning of a long identifier. */

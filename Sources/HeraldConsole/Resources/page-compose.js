@@ -2,7 +2,7 @@
 
 import { get, post, withQuery } from "./api.js";
 import { h } from "./dom.js";
-import { duration, number } from "./format.js";
+import { duration } from "./format.js";
 import { indented } from "./json.js";
 import { checkView, previewView, question } from "./payload-views.js";
 import { link, place } from "./router.js";
@@ -159,7 +159,7 @@ export default class Compose {
   view() {
     return [
       h("div", { key: "head", class: "page-head" }, h("h1", null, t("place.compose"))),
-      h("div", { key: "columns", class: "columns" }, form(() => this.send(), { class: "stack", key: "form" }, this.recipient(), this.content(), this.deeds()), h("div", { class: "stack" }, this.result(), this.looks(), this.history())),
+      h("div", { key: "columns", class: "columns even" }, form(() => this.send(), { class: "stack", key: "form" }, this.recipient(), this.content(), this.deeds()), h("div", { class: "stack" }, this.result(), this.looks(), this.history())),
     ];
   }
 
@@ -173,16 +173,16 @@ export default class Compose {
       kind === "device" && field("to-device", t("col.device"), draft.device, this.set("device"), { list: "device-names" }),
       kind === "token" && field("to-token", t("compose.token"), draft.token, this.set("token"), { hint: t("compose.token.hint"), maxlength: 200 }),
       kind === "channel" && field("to-channel", t("channels.id"), draft.channel, this.set("channel")),
-      field("to-topic", t("compose.topic"), draft.topic, this.set("topic"), { list: "topic-names" }),
-      choice("to-environment", t("col.environment"), draft.environment, [["sandbox", t("env.sandbox")], ...(app.may("admin") ? [["production", t("env.production")]] : [])], this.set("environment"))),
-    h("datalist", { id: "device-names" }, devices.map(({ id, name }) => h("option", { key: id, value: id }, name ?? id))),
-    h("datalist", { id: "topic-names" }, apps.map(({ topic, environment }) => h("option", { key: `${topic} ${environment}`, value: topic }, environment ?? ""))),
-    h("div", { class: "fields" },
+      field("to-topic", t("compose.topic"), draft.topic, this.set("topic"), { list: "topic-names" })),
+    h("div", { class: "fields small" },
+      choice("to-environment", t("col.environment"), draft.environment, [["sandbox", t("env.sandbox")], ...(app.may("admin") ? [["production", t("env.production")]] : [])], this.set("environment")),
       choice("type", t("compose.type"), draft.type, TYPES.map((type) => [type, type]), this.set("type")),
       choice("priority", t("col.priority"), draft.priority, ["10", "5", "1"].map((one) => [one, t(`compose.priority.${one}`)]), this.set("priority")),
       choice("expiration", t("compose.expires"), draft.expiration, ["", "0", "1h", "1d", "30d"].map((one) => [one, t(`compose.expires.${one || "none"}`)]), this.set("expiration")),
       field("collapse", "apns-collapse-id", draft.collapse, this.set("collapse"), { maxlength: 64 }),
-      field("tag", t("inbox.tag"), draft.tag, this.set("tag"), { placeholder: "login-test" })));
+      field("tag", t("inbox.tag"), draft.tag, this.set("tag"), { placeholder: "login-test" })),
+    h("datalist", { id: "device-names" }, devices.map(({ id, name }) => h("option", { key: id, value: id }, name ?? id))),
+    h("datalist", { id: "topic-names" }, apps.map(({ topic, environment }) => h("option", { key: `${topic} ${environment}`, value: topic }, environment ?? ""))));
   }
 
   content() {
@@ -217,9 +217,8 @@ export default class Compose {
 
   deeds() {
     const { app, draft } = this;
-    const bytes = new TextEncoder().encode(this.text).length;
     return h("div", { key: "deeds", class: "actions" }, h("button", { type: "submit", class: "button main", disabled: this.isSending }, t("compose.send")),
-      copyButton(app, "curl", () => curl({ topic: draft.topic }, { headers: { "apns-topic": draft.topic, ...this.headers }, payload: this.text }, app.status), t("one.copy.curl")), h("span", { class: "quiet" }, t("check.size", { n: number(bytes), limit: number(4096) })));
+      copyButton(app, "curl", () => curl({ topic: draft.topic }, { headers: { "apns-topic": draft.topic, ...this.headers }, payload: this.text }, app.status), t("one.copy.curl")));
   }
 
   result() {
@@ -234,7 +233,7 @@ export default class Compose {
 
   looks() {
     const { checked, preview } = this;
-    return [checked && section(t("inbox.check"), { key: "check" }, checkView(checked)), preview && section(t("inbox.preview"), { key: "preview" }, previewView(preview))];
+    return [checked && section(t("inbox.check"), { key: "check" }, checkView(checked)), preview && section(t("inbox.preview"), { key: "preview" }, previewView(preview, this.draft.topic))];
   }
 
   history() {

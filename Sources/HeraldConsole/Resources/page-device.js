@@ -8,7 +8,7 @@ import { address, link, place } from "./router.js";
 import { grouped, search } from "./search.js";
 import { stateTag } from "./states.js";
 import { table } from "./table.js";
-import { button, copyButton, empty, facts, failureNote, field, form, loading, section } from "./ui.js";
+import { button, copyButton, dotted, empty, facts, failureNote, field, form, loading, section } from "./ui.js";
 import { t } from "./words.js";
 
 export default class Device {
@@ -114,8 +114,8 @@ export default class Device {
     const apps = device.apps ?? [];
     return section(t("devices.apps"), { key: "apps" }, apps.length === 0 ? empty(t("device.noapps")) : table({
       caption: t("devices.apps"), rows: apps, id: (one) => `${one.topic} ${one.environment}`, columns: [
-        { label: t("col.app"), place: "main", cell: (one) => [h("span", null, one.topic), one.environment === "sandbox" && h("span", { class: "tag" }, t("env.sandbox"))] },
-        { label: t("device.registered"), place: "labelled", cell: (one) => one.registered && when(one.registered, day(one.registered)) },
+        { label: t("col.app"), place: "main", cell: (one) => [h("span", null, dotted(one.topic)), one.environment === "sandbox" && h("span", { class: "tag" }, t("env.sandbox"))] },
+        { label: t("device.registered"), place: "labelled", isName: true, cell: (one) => one.registered && when(one.registered, day(one.registered)) },
         { label: t("col.state"), place: "side", cell: (one) => one.removed ? h("span", { class: "tag" }, t("device.removed")) : !one.enabled && h("span", { class: "tag", "data-tone": "waiting" }, t("device.disabled")) },
         { label: t("device.token"), cell: (one) => app.may("sender") && !device.revoked && !one.removed && copyButton(app, `token ${one.topic} ${one.environment}`, () => this.token(one), t("device.copy"), one.topic) },
       ],
@@ -132,7 +132,7 @@ export default class Device {
     return section(t("device.last"), { key: "last", actions: link(address("/notifications", { q: this.linesQuery }), { class: "button" }, t("device.all")) }, !this.lines ? loading() : rows.length === 0 ? empty(t("device.nothing")) : table({
       key: "last", caption: t("device.last"), rows, id: ({ key }) => key, columns: [
         { label: t("col.time"), place: "side", cell: ({ line }) => link(place("notifications", line.unique_id), { "data-row": "" }, when(line.time, shortTime(line.time))) },
-        { label: t("col.app"), place: "main", cell: ({ line }) => line.topic }, { label: t("col.state"), cell: ({ line }) => stateTag(line) },
+        { label: t("col.app"), place: "main", cell: ({ line }) => dotted(line.topic) }, { label: t("col.state"), cell: ({ line }) => stateTag(line) },
       ],
     }));
   }

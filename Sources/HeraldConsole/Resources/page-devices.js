@@ -55,18 +55,25 @@ export default class Devices {
         choice("connected", t("devices.which"), this.connected, [["", t("devices.all")], ["true", t("devices.on")], ["false", t("devices.off")]], (value) => app.setQuery({ connected: value }), { kind: "bare" }),
         h("button", { type: "submit", class: "button" }, t("find.send")))),
       list.failure && failureNote(list.failure, () => list.start()),
-      !list.items ? !list.failure && loading() : list.items.length === 0 ? empty(this.q || this.connected ? t("find.none") : t("devices.none")) : h("div", { key: "list", class: "box flush" }, table({
+      !list.items ? !list.failure && loading() : list.items.length === 0 ? this.nothing() : h("div", { key: "list", class: "box flush" }, table({
         caption: t("place.devices"), rows: list.items, id: ({ id }) => id, columns: [
           { label: t("col.device"), place: "main", cell: (device) => link(place("devices", device.id), { "data-row": "" }, device.name || device.id) },
           { label: t("col.state"), place: "side", cell: connection },
           { label: t("devices.apps"), isNumber: true, place: "labelled", cell: ({ apps }) => apps !== undefined && number(Array.isArray(apps) ? apps.length : apps) },
           { label: t("series.notifications_waiting"), isNumber: true, place: "labelled", cell: ({ waiting }) => waiting !== undefined && number(waiting) },
           { label: t("devices.labels"), cell: labels },
-          { label: t("devices.ends"), place: "labelled", cell: ({ expires }) => when(expires, day(expires)) },
+          { label: t("device.from"), place: "wide", cell: ({ last_address: address }) => address },
+          { label: t("devices.ends"), place: "labelled", isName: true, cell: ({ expires }) => when(expires, day(expires)) },
         ],
       })),
       list.moreButton(),
     ];
+  }
+
+  nothing() {
+    const { app } = this;
+    if (this.q || this.connected) return empty(t("find.none"), button(t("devices.every"), () => app.setQuery({ q: null, connected: null })));
+    return empty(t("devices.none"), h("p", null, t("devices.none.hint")));
   }
 
   openInvitation() {

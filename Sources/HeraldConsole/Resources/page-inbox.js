@@ -22,6 +22,8 @@ export default class Inbox {
   constructor(app, route) {
     this.app = app;
     this.items = null;
+    /** The opened messages that are not in the list, by identifier; null for one that is gone. */
+    this.older = new Map();
     this.wanted = "all";
     this.set(route);
   }
@@ -41,7 +43,11 @@ export default class Inbox {
     const { q, opened } = this;
     this.set(route);
     if (q !== this.q) this.start();
-    if (opened !== this.opened) Object.assign(this, { check: null, preview: null });
+    if (opened !== this.opened) {
+      Object.assign(this, { check: null, preview: null });
+      // With less room the message takes the place of the list.
+      if (matchMedia("(max-width: 1023px)").matches) scrollTo(0, 0);
+    }
     this.read();
   }
 
@@ -76,11 +82,16 @@ export default class Inbox {
   }
 
   get one() {
-    return this.items?.find((item) => keyOf(item) === this.opened);
+    return this.items?.find((item) => keyOf(item) === this.opened) ?? this.older.get(this.opened);
   }
 
   /** Reads what the open part needs. */
   async read() {
+    const { opened, older } = this;
+    if (opened && this.items && !this.one && !older.has(opened)) {
+      older.set(opened, await get(`/v1/caught/${encodeURIComponent(opened)}`).catch(() => null));
+      this.app.draw();
+    }
     const { one, tab } = this;
     if (!one || !["check", "preview"].includes(tab) || this[tab]) return;
     const answer = await this.app.act(() => post(`/v1/tools/${tab}`, question(one.payload, one.headers["apns-push-type"])));
@@ -95,11 +106,17 @@ export default class Inbox {
       h("div", { key: "head", class: "page-head" }, h("h1", null, t("place.inbox")), h("p", { class: "quiet" }, this.catching && !isOff && t("inbox.kept", { n: number(this.catching.messages), limit: number(this.catching.limit) })),
         app.may("sender") && items?.length > 0 && button(t("inbox.clear"), () => this.askClear())),
       this.switch(isOff),
-      !isOff && h("div", { key: "filter", class: "box find" }, form(() => app.setQuery({ q: this.typed.trim(), open: null }), { class: "find-row", role: "search" },
+      !isOff && h("div", { key: "filter", class: "box find list-only" }, form(() => app.setQuery({ q: this.typed.trim(), open: null }), { class: "find-row", role: "search" },
         field("inbox-q", t("inbox.find"), this.typed, (value) => (this.typed = value), { type: "search", kind: "bare find-wide", placeholder: "tag:login-test" }), h("button", { type: "submit", class: "button" }, t("find.send")))),
       failure && failureNote(failure, () => this.start()),
-      !items ? !failure && loading() : items.length === 0 ? !isOff && empty(this.q ? t("find.none") : t("inbox.none")) : h("div", { key: "columns", class: "columns" }, this.list(), this.detail()),
+      !items ? !failure && loading() : items.length === 0 ? !isOff && this.nothing() : h("div", { key: "columns", class: "columns" }, this.list(), this.detail()),
     ];
+  }
+
+  nothing() {
+    const { app } = this;
+    if (this.q) return empty(t("find.none"), button(t("inbox.all"), () => app.setQuery({ q: null })));
+    return empty(t("inbox.none"), app.may("sender") && link("/compose", { class: "button" }, t("just.compose")));
   }
 
   /** Starts and stops catching. */
@@ -112,10 +129,10 @@ export default class Inbox {
       this.start();
     };
     const words = isOff ? t("inbox.off") : t("inbox.on", { apps: Array.isArray(this.catching.topics) ? this.catching.topics.join(", ") : t("inbox.every") });
-    return h("div", { key: "switch" }, note(isOff ? "quiet" : "waiting", h("p", null, words, this.catching.until && ` ${t("inbox.until", { time: ago(this.catching.until) })}`), h("p", { class: "quiet" }, t("inbox.memory")),
+    return h("div", { key: "switch", class: "list-only" }, note(isOff ? "quiet" : "waiting", h("div", { class: "note-row" }, h("div", null, h("p", null, words, this.catching.until && ` ${t("inbox.until", { time: ago(this.catching.until) })}`), h("p", { class: "quiet" }, t("inbox.memory"))),
       app.may("admin") && (isOff ? form(() => change({ topics: this.wanted.trim() === "all" ? "all" : this.wanted.split(/[\s,]+/).filter(Boolean), minutes: 60 }), { class: "find-row" },
         field("catch-topics", t("inbox.topics"), this.wanted, (value) => (this.wanted = value), { kind: "find-wide" }), h("button", { type: "submit", class: "button main" }, t("inbox.start")))
-        : button(t("inbox.stop"), () => change({ topics: "off" })))));
+        : button(t("inbox.stop"), () => change({ topics: "off" }))))));
   }
 
   askClear() {
@@ -133,22 +150,30 @@ export default class Inbox {
     return h("div", { key: "list", class: "box flush" }, table({
       caption: t("place.inbox"), rows: this.items.slice(0, 60), id: keyOf, rowAttributes: (one) => ({ "aria-selected": keyOf(one) === this.opened ? "true" : null }), columns: [
         { label: t("col.time"), place: "side", cell: (one) => link(address("/inbox", { q: this.q, open: keyOf(one), tab: this.tab }), { "data-row": "" }, when(one.time, clockTime(one.time))) },
-        { label: t("inbox.text"), place: "main", cell: (one) => [h("span", { class: "clip" }, summary(one.payload)), h("span", { class: "quiet clip" }, [one.topic, one.device].filter(Boolean).join(" → "))] },
-        { label: t("one.answer"), cell: (one) => h("span", { class: "tag", "data-tone": one.status && one.status < 300 ? "good" : "bad" }, [one.status ?? t("inbox.noanswer"), one.reason].filter(Boolean).join(" ")) },
-        { label: t("inbox.findings"), cell: (one) => one.findings > 0 && h("span", { class: "tag", "data-tone": "waiting" }, icon("alert"), h("span", null, t("check.count", { count: one.findings, n: number(one.findings) }))) },
+        { label: t("inbox.text"), place: "main", cell: (one) => [h("span", { class: "clip" }, summary(one.payload)), this.marks(one)] },
       ],
     }));
   }
 
+  /** The answer, the findings, the app and the device of a message. */
+  marks(one) {
+    const isGood = one.status && one.status < 300;
+    return h("span", { class: "marks" },
+      h("span", { class: "tag", "data-tone": isGood ? "good" : "bad" }, [one.status ?? t("inbox.noanswer"), one.reason].filter(Boolean).join(" ")),
+      one.findings > 0 && h("span", { class: "tag", "data-tone": "waiting" }, icon("alert"), h("span", null, t("check.count", { count: one.findings, n: number(one.findings) }))),
+      h("span", { class: "quiet clip", dir: "auto" }, [one.topic, one.device].filter(Boolean).join(" → ")));
+  }
+
   detail() {
     const { one, tab, app } = this;
-    if (!one) return section(t("inbox.one"), { key: "detail" }, empty(t("inbox.pick")));
+    if (!one) return section(t("inbox.one"), { key: "detail" }, empty(this.opened && this.items ? t("inbox.gone") : t("inbox.pick")));
     const life = one.unique_id ?? one.id;
     return section(t("inbox.one"), { key: "detail", kind: "is-open", actions: [life && link(place("notifications", life), { class: "button" }, t("one.life")), link(address("/compose", { topic: one.topic, device: one.device, environment: one.environment }), { class: "button", on: { click: () => (app.composed = one.payload) } }, t("one.again"))] },
+      link(address("/inbox", { q: this.q }), { class: "back" }, t("place.inbox")),
       facts([[t("col.time"), shortTime(one.time)], [t("col.app"), one.topic], [t("col.device"), one.device], [t("col.by"), one.provider], [t("inbox.tag"), one.tag], [t("one.answer"), [one.status, one.reason].filter(Boolean).join(" ")], [t("inbox.why"), one.explanation]]),
       segments(t("inbox.parts"), tab, TABS.map((name) => [name, t(`inbox.${name}`)]), (name) => app.setQuery({ tab: name === "payload" ? null : name })),
       tab === "payload" ? json(one.payload) : tab === "headers" ? json(JSON.stringify(one.headers), t("inbox.headers"))
-        : tab === "code" ? this.codes(one) : (tab === "check" ? checkView(this.check) : previewView(this.preview)) ?? loading());
+        : tab === "code" ? this.codes(one) : (tab === "check" ? checkView(this.check) : previewView(this.preview, one.topic)) ?? loading());
   }
 
   codes(one) {

@@ -10,7 +10,7 @@ import { address, link, place } from "./router.js";
 import { search } from "./search.js";
 import { bugReport, curl } from "./snippets.js";
 import { stateIcon, stateTag, tone } from "./states.js";
-import { button, copyAs, copyButton, empty, facts, failureNote, loading, note, section } from "./ui.js";
+import { button, copyAs, copyButton, dotted, empty, facts, failureNote, loading, note, section } from "./ui.js";
 import { t } from "./words.js";
 
 const WAIT = 25;
@@ -117,7 +117,7 @@ export default class Notification {
   }
 
   unknown() {
-    return empty(this.failure?.message ?? t("one.unknown"), h("p", null, t("one.unknown")), h("ul", { class: "reasons" }, ["never", "old", "refused", "node"].map((reason) => h("li", { key: reason }, t(`one.unknown.${reason}`)))),
+    return empty(t("one.unknown"), h("ul", { class: "reasons" }, ["never", "old", "refused", "node"].map((reason) => h("li", { key: reason }, t(`one.unknown.${reason}`)))),
       h("p", { class: "actions" }, link("/refusals", { class: "button" }, t("place.refusals")), button(t("failure.retry"), () => this.start())));
   }
 
@@ -139,7 +139,7 @@ export default class Notification {
     return section(t("one.life"), { key: "life" }, h("ol", { class: "life" }, shown.map((line, index) => h("li", { key: index, "data-tone": tone(line.state) },
       h("span", { class: "life-dot" }, icon(stateIcon(line.state))),
       h("div", { class: "life-words" },
-        h("p", { class: "life-head" }, stateTag(line), when(line.time, clockTime(line.time, true)), index > 0 && h("span", { class: "quiet" }, ` +${duration(Date.parse(line.time) - Date.parse(lines[index - 1].time))}`), line.node && h("span", { class: "quiet" }, ` ${line.node}`)),
+        h("p", { class: "life-head" }, h("strong", { dir: "auto" }, [line.state, line.reason].filter(Boolean).join(": ")), when(line.time, clockTime(line.time, true)), index > 0 && h("span", { class: "quiet" }, ` +${duration(Date.parse(line.time) - Date.parse(lines[index - 1].time))}`), line.node && h("span", { class: "quiet" }, ` ${line.node}`)),
         line.devices !== undefined && h("p", null, t("just.devices", { count: line.devices, n: number(line.devices) })),
         line.device && line.device !== lines[0].device && h("p", null, h("bdi", null, line.device)),
         words[index]?.words && words[index].words !== line.state && h("p", { dir: "auto" }, words[index].words),
@@ -151,7 +151,7 @@ export default class Notification {
 
   request(first, known) {
     return section(t("one.request"), { key: "request" }, facts([
-      [t("col.app"), first.topic], [t("col.device"), first.device && link(place("devices", first.device), null, first.device)],
+      [t("col.app"), dotted(first.topic)], [t("col.device"), first.device && link(place("devices", first.device), null, first.device)],
       [t("col.environment"), first.environment && t(`env.${first.environment}`)],
       [t("col.by"), known("provider") && link(place("providers", known("provider")), null, known("provider"))],
       [t("col.type"), known("type")], [t("col.priority"), known("priority")], [t("col.size"), known("size") !== undefined && bytes(known("size"))],

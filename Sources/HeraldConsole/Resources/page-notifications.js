@@ -9,12 +9,13 @@ import { link, place } from "./router.js";
 import { asCSV, grouped, openTyped, search, took } from "./search.js";
 import { stateTag } from "./states.js";
 import { table } from "./table.js";
-import { button, choice, empty, failureNote, form, loading } from "./ui.js";
+import { button, choice, dotted, empty, failureNote, form, loading } from "./ui.js";
 import { t } from "./words.js";
 
 const LIMIT = 200;
 /** Rows in the page; further ones come with a button. */
 const ROWS = 60;
+const LEAST_BARS = 30;
 const MOST_LINES = 2000;
 const TERMS = ["topic:", "state:", "device:", "provider:", "reason:", "type:", "priority:", "after:", "-state:delivered"];
 const RANGES = ["", "-15m", "-1h", "-24h", "-7d"];
@@ -60,6 +61,8 @@ export default class Notifications {
 
   start() {
     this.shown = ROWS;
+    this.waiting = [];
+    this.missed = 0;
     this.unfolded.clear();
     return this.read(null);
   }
@@ -82,7 +85,9 @@ export default class Notifications {
     this.after = after;
     try {
       const answer = await search({ q: this.q, after: this.from ? after : null, before: this.to || null, limit: LIMIT, cursor }, request.signal);
-      this.lines = cursor ? [...this.lines, ...answer.items] : answer.items;
+      const known = new Set(answer.items.map(nameOf));
+      const isNew = (line) => !known.has(nameOf(line)) && line.time >= (answer.items[0]?.time ?? "");
+      this.lines = cursor ? [...this.lines, ...answer.items] : [...this.waiting.filter(isNew), ...answer.items];
       this.answer = answer;
       this.failure = null;
       this.waiting = [];
@@ -101,7 +106,7 @@ export default class Notifications {
     if (kind === "skipped") this.missed += data?.count ?? data?.lines ?? 1;
     if (kind !== "lines" || !this.isLive) return;
     this.missed += data.more ?? 0;
-    const isAway = this.isPaused || scrollY > 200 || document.querySelector(".found:hover, .found :focus-visible");
+    const isAway = this.isPaused || this.isSearching || scrollY > 200 || document.querySelector(".found:hover, .found :focus-visible");
     this.waiting = [...[...data.items].reverse(), ...this.waiting].slice(0, MOST_LINES);
     if (!isAway) this.resume();
   }
@@ -133,7 +138,7 @@ export default class Notifications {
       this.searchForm(),
       this.failure && failureNote(this.failure, () => this.read(null)),
       rows.length > 0 && this.histogram(rows),
-      this.tools(rows),
+      (rows.length > 0 || !this.failure) && this.tools(rows),
       rows.length > 0 ? this.list(rows) : this.isSearching ? loading() : !this.failure && this.nothing(),
       this.end(rows),
     ];
@@ -165,20 +170,20 @@ export default class Notifications {
     const shown = () => rows.slice(0, this.shown).flatMap(({ lines }) => lines);
     const count = this.waiting.length + this.missed;
     return h("div", { key: "tools", class: "tools" },
-      h("p", { class: "grow" }, h("strong", null, t("find.count", { count: rows.length, n: number(rows.length) })), this.answer && !this.answer.complete && h("span", { class: "quiet" }, ` ${t("find.sofar")}`)),
+      h("p", { class: "grow count" }, h("strong", null, t("find.count", { count: rows.length, n: number(rows.length) })), this.answer && !this.answer.complete && h("span", { class: "quiet" }, ` ${t("find.sofar")}`)),
       this.isLive && count > 0 && button(t("live.new", { count, n: number(count) }), () => (this.missed ? this.read(null) : this.resume()), { kind: "main", key: "new" }),
       !this.to && button(this.isPaused ? t("live.go") : t("live.on"), () => this.pause(), { key: "live", icon: this.isPaused ? "play" : "pause", "aria-pressed": String(!this.isPaused), kind: this.isPaused ? "" : "is-live" }),
-      button("CSV", () => save("notifications.csv", asCSV(shown()), "text/csv"), { icon: "download", key: "csv", disabled: rows.length === 0, about: t("find.shown") }),
-      button("JSON", () => save("notifications.jsonl", shown().map((line) => `${JSON.stringify(line)}\n`).join("")), { icon: "download", key: "json", disabled: rows.length === 0, about: t("find.shown") }));
+      rows.length > 0 && button("CSV", () => save("notifications.csv", asCSV(shown()), "text/csv"), { icon: "download", key: "csv", about: t("find.shown") }),
+      rows.length > 0 && button("JSON", () => save("notifications.jsonl", shown().map((line) => `${JSON.stringify(line)}\n`).join("")), { icon: "download", key: "json", about: t("find.shown") }));
   }
 
   histogram(rows) {
     const times = rows.map(({ line }) => Date.parse(line.time));
     const [first, last] = [Math.min(...times), Math.max(...times)];
     const step = Math.max(1, Math.ceil((last - first + 1) / 60_000));
-    const values = new Array(Math.max(1, Math.ceil((last - first + 1) / (step * 1000)))).fill(0);
-    const end = first + values.length * step * 1000;
-    for (const time of times) values[Math.min(values.length - 1, Math.floor((time - first) / (step * 1000)))] += 1;
+    const values = new Array(Math.max(LEAST_BARS, Math.ceil((last - first + 1) / (step * 1000)))).fill(0);
+    const end = last + 1;
+    for (const time of times) values[Math.max(0, values.length - 1 - Math.floor((last - time) / (step * 1000)))] += 1;
     return h("div", { key: "histogram", class: "histogram" }, bars(this.app, {
       key: "histogram", end, step, label: t("find.histogram", { count: rows.length, n: number(rows.length), from: shortTime(first), to: shortTime(last) }),
       series: [{ label: t("find.matches"), values }], pick: (from, to) => this.app.setQuery({ from: new Date(from).toISOString(), to: new Date(to).toISOString() }, false),
@@ -194,13 +199,13 @@ export default class Notifications {
       key: "found", caption: t("place.notifications"), rows: rows.slice(0, this.shown), id: ({ key }) => key,
       columns: [
         { label: t("col.time"), place: "side", cell: ({ line }) => link(place("notifications", line.unique_id), { "data-row": "" }, when(line.time, `${shortTime(line.time)}`)) },
-        { label: t("col.app"), place: "main", cell: ({ line }) => [h("span", null, line.topic), line.environment === "sandbox" && h("span", { class: "tag" }, t("env.sandbox"))] },
-        { label: t("col.device"), cell: ({ line }) => line.device ? link(place("devices", line.device), null, line.device) : line.devices !== undefined && t("just.devices", { count: line.devices, n: number(line.devices) }) },
-        { label: t("col.by"), cell: ({ line, lines }) => short((line.provider ?? lines.find(({ provider }) => provider)?.provider) || "", 22), place: "wide" },
+        { label: t("col.app"), place: "main", cell: ({ line }) => [h("span", null, dotted(line.topic)), line.environment === "sandbox" && h("span", { class: "tag" }, t("env.sandbox"))] },
+        { label: t("col.device"), isName: true, cell: ({ line }) => line.device ? link(place("devices", line.device), null, line.device) : line.devices !== undefined && t("just.devices", { count: line.devices, n: number(line.devices) }) },
+        { label: t("col.by"), isName: true, cell: ({ line, lines }) => short((line.provider ?? lines.find(({ provider }) => provider)?.provider) || "", 22), place: "wide" },
         { label: t("col.type"), cell: ({ lines }) => [first(lines, "type"), first(lines, "priority")].filter(Boolean).join(" · "), place: "wide" },
         { label: t("col.state"), place: "more", cell: ({ line }) => [stateTag(line), line.replacement && [" ", link(place("notifications", line.replacement), null, short(line.replacement))]] },
         { label: t("col.took"), isNumber: true, place: "wide", cell: (row) => took(row) === null ? "–" : duration(took(row)) },
-        { label: t("col.lines"), place: "no", cell: ({ key, line, lines }) => h("button", {
+        { label: t("col.lines"), place: "no", cell: ({ key, line, lines }) => lines.length > 1 && h("button", {
           type: "button", class: "fold", "aria-expanded": String(this.unfolded.has(key)), "aria-label": t("find.unfold", { id: short(line.id) }), on: { click: () => unfold(key) },
         }, number(lines.length)) },
       ],
@@ -209,7 +214,8 @@ export default class Notifications {
   }
 
   nothing() {
-    return empty(this.q || this.from ? t("find.none") : t("just.none"), h("p", { class: "quiet" }, t("find.none.hint")));
+    if (!this.q && !this.from) return empty(t("just.none"), this.app.may("sender") && link("/compose", { class: "button" }, t("just.compose")));
+    return empty(t("find.none"), h("p", null, t("find.none.hint")), button(t("find.all"), () => this.app.setQuery({ q: null, from: null, to: null }, false)));
   }
 
   end(rows) {
@@ -226,6 +232,11 @@ export default class Notifications {
         this.read(answer.cursor);
       }, { disabled: this.isSearching }));
   }
+}
+
+/** What tells a line from others. */
+function nameOf({ time, unique_id: id, device, state }) {
+  return [time, id, device, state].join(" ");
 }
 
 function first(lines, name) {

@@ -9,7 +9,7 @@ import { Repeat } from "./repeat.js";
 import { address, link, place } from "./router.js";
 import { stateTag } from "./states.js";
 import { table } from "./table.js";
-import { button, empty, failureNote, note, section, segments } from "./ui.js";
+import { button, dotted, empty, failureNote, note, section, segments } from "./ui.js";
 import { t } from "./words.js";
 
 const RANGES = ["15m", "24h", "30d"];
@@ -119,7 +119,7 @@ export default class Now {
       this.health(),
       h("ul", { key: "tiles", class: "tiles" }, TILES.map((one) => this.tile(one))),
       this.failure && !this.series ? failureNote(this.failure, () => this.readSeries()) : this.chart(),
-      h("div", { key: "columns", class: "columns" }, this.problemList(), this.just()),
+      h("div", { key: "columns", class: this.shownProblems.length ? "columns" : "stack" }, this.problemList(), this.just()),
     ];
   }
 
@@ -156,19 +156,22 @@ export default class Now {
     }));
   }
 
+  get shownProblems() {
+    return this.history ?? this.problems ?? [];
+  }
+
   problemList() {
-    const { problems, history } = this;
-    const shown = history ?? problems ?? [];
+    const { problems, shownProblems: shown } = this;
     return section(t("problems.title"), {
       key: "problems", actions: h("a", { class: "button", href: address("/", { range: this.range === "15m" ? null : this.range, history: this.hasHistory ? null : 1 }) }, this.hasHistory ? t("problems.now") : t("problems.history")),
     },
     problems && shown.length === 0 && empty(this.hasHistory ? t("problems.never") : t("problems.none")),
     h("ul", { class: "problems" }, shown.map((problem) => h("li", { key: `${problem.since} ${problem.what}` },
       note(problem.until ? "quiet" : { problem: "bad", warning: "waiting" }[problem.severity] ?? "quiet",
-        h("p", { dir: "auto" }, h("strong", null, problem.what)),
+        h("p", { class: "sentence", dir: "auto" }, h("strong", null, problem.what)),
         problem.why && h("p", { dir: "auto" }, problem.why),
         problem.action && h("p", { dir: "auto" }, problem.action),
-        h("p", { class: "quiet" }, problem.since && t("problems.since", { time: ago(problem.since) }), problem.until && `, ${t("problems.until", { time: ago(problem.until) })}`,
+        h("p", { class: "quiet" }, problem.until ? t("problems.until", { time: ago(problem.until) }) : problem.since && t("problems.since", { time: duration(Math.max(1000, now() - Date.parse(problem.since))) }),
           manual(problem)))))));
   }
 
@@ -179,8 +182,8 @@ export default class Now {
     }, rows.length === 0 ? this.firstSteps() : table({
       key: "just", caption: t("just.title"), id: (line) => line.unique_id, rows, columns: [
         { label: t("col.time"), place: "side", cell: (line) => link(place("notifications", line.unique_id), { "data-row": "" }, when(line.time, clockTime(line.time))) },
-        { label: t("col.app"), place: "main", cell: (line) => line.topic },
-        { label: t("col.device"), place: "more", cell: (line) => line.device || (line.devices !== undefined && t("just.devices", { count: line.devices, n: number(line.devices) })) },
+        { label: t("col.app"), place: "main", cell: (line) => dotted(line.topic) },
+        { label: t("col.device"), isName: true, cell: (line) => line.device || (line.devices !== undefined && t("just.devices", { count: line.devices, n: number(line.devices) })) },
         { label: t("col.state"), place: "more", cell: (line) => [stateTag(line), line.replacement && h("span", { class: "quiet" }, ` ${short(line.replacement)}`)] },
       ],
     }));

@@ -8,7 +8,7 @@ import { address, link, place } from "./router.js";
 import { grouped, search } from "./search.js";
 import { stateTag } from "./states.js";
 import { table } from "./table.js";
-import { button, empty, facts, failureNote, loading, section } from "./ui.js";
+import { button, dotted, empty, facts, failureNote, loading, section } from "./ui.js";
 import { t } from "./words.js";
 
 export default class Provider {
@@ -86,7 +86,7 @@ export default class Provider {
     return section(t("device.last"), { key: "last", actions: link(address("/notifications", { q: this.query }), { class: "button" }, t("device.all")) }, rows.length === 0 ? empty(t("provider.nothing")) : table({
       key: "last", caption: t("device.last"), rows, id: ({ key }) => key, columns: [
         { label: t("col.time"), place: "side", cell: ({ line }) => link(place("notifications", line.unique_id), { "data-row": "" }, when(line.time, shortTime(line.time))) },
-        { label: t("col.app"), place: "main", cell: ({ line }) => line.topic }, { label: t("col.device"), cell: ({ line }) => line.device }, { label: t("col.state"), cell: ({ line }) => stateTag(line) },
+        { label: t("col.app"), place: "main", cell: ({ line }) => dotted(line.topic) }, { label: t("col.device"), isName: true, cell: ({ line }) => line.device }, { label: t("col.state"), cell: ({ line }) => line.state !== "received" && stateTag(line) },
       ],
     }));
   }

@@ -46,11 +46,12 @@ export default class Providers {
         }, { kind: "main", "aria-expanded": String(Boolean(query.add)) }))),
       query.add && app.may("admin") && this.add(query.add === "key" ? "key" : "certificate"),
       list.failure && failureNote(list.failure, () => list.start()),
-      !list.items ? !list.failure && loading() : list.items.length === 0 ? empty(t("providers.none")) : h("div", { key: "list", class: "box flush" }, table({
+      !list.items ? !list.failure && loading() : list.items.length === 0 ? empty(t("providers.none"), h("p", null, t("providers.none.hint"))) : h("div", { key: "list", class: "box flush" }, table({
         caption: t("place.providers"), rows: list.items, id: ({ id }) => id, columns: [
           { label: t("providers.credential"), place: "main", cell: (one) => link(place("providers", one.id), { "data-row": "" }, short(one.id, 44)) },
           { label: t("col.state"), place: "side", cell: standing },
           { label: t("providers.team"), cell: ({ team }) => team },
+          { label: t("providers.kind"), place: "wide", cell: ({ kind }) => t(`providers.${kind}`) },
           { label: t("providers.topics"), place: "wide", cell: topics },
           { label: t("providers.used"), place: "labelled", cell: ({ last_used: used }) => used && when(used, ago(used)) },
           { label: t("providers.requests"), place: "wide", isNumber: true, cell: ({ requests }) => requests !== undefined && number(requests) },

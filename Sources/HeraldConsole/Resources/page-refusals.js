@@ -68,11 +68,11 @@ export default class Refusals {
       h("div", { class: "refusal-head" },
         h("div", { class: "grow" },
           h("h2", null, h("bdi", null, group.reason), h("span", { class: "tag", "data-tone": "bad" }, group.status)),
-          h("p", { class: "quiet", dir: "auto" }, [group.provider || t("refusals.nobody"), group.topic].filter(Boolean).join(" · "))),
+          h("p", { class: "quiet", dir: "auto" }, [group.provider || t("refusals.nobody"), group.topic].filter(Boolean).join(" · ")),
+          h("p", { class: "quiet" }, t("refusals.times", { first: ago(group.first), last: ago(group.last) }))),
         h("div", { class: "refusal-count" }, h("strong", null, number(group.count)), group.share !== undefined && group.share !== null && h("span", { class: "quiet" }, t("refusals.share", { share: share(group.share) }))),
         h("div", { class: "refusal-spark" }, spark(group.per_minute, t("refusals.spark", { reason: group.reason, count: number(group.per_minute.reduce((sum, count) => sum + count, 0)) })),
           h("span", { class: "quiet" }, t("refusals.hour")))),
-      h("p", { class: "quiet" }, t("refusals.times", { first: ago(group.first), last: ago(group.last) })),
       has(advice) && note("quiet", h("p", null, h("strong", null, t("refusals.do")), " ", t(advice))),
       h("div", { class: "actions" },
         group.samples.length > 0 && h("button", { type: "button", class: "button", "aria-expanded": String(isOpen), "data-row": "", on: { click: () => this.app.setQuery({ open: isOpen ? null : key }) } },
@@ -80,6 +80,6 @@ export default class Refusals {
         link(address("/notifications", { q: `state:refused reason:${group.reason}` }), { class: "button" }, t("refusals.search"), h("span", { class: "unseen" }, ` ${group.reason}`)),
         group.provider && link(place("providers", group.provider), { class: "button" }, t("refusals.provider"), h("span", { class: "unseen" }, ` ${group.provider}`))),
       isOpen && h("ul", { class: "samples" }, group.samples.map((sample, index) => h("li", { key: index },
-        h("p", null, when(sample.time), " ", sample.id && link(place("notifications", sample.id), { class: "mono" }, short(sample.id))), h("p", { dir: "auto" }, sample.explanation)))));
+        h("p", null, when(sample.time), " ", sample.id && link(place("notifications", sample.id), { class: "mono" }, short(sample.id))), h("p", { class: "sentence", dir: "auto" }, sample.explanation)))));
   }
 }

@@ -41,7 +41,7 @@ export default class Tools {
     const answer = this.answers[tool];
     return [
       h("div", { key: "head", class: "page-head" }, h("h1", null, t("place.tools")), segments(t("place.tools"), tool, Object.keys(TOOLS).map((one) => [one, t(`tools.${one}`)]), (one) => app.setQuery({ tool: one === "token" ? null : one }))),
-      h("div", { key: tool, class: "columns" },
+      h("div", { key: tool, class: "columns even" },
         section(t(`tools.${tool}`), { key: "ask" }, h("p", { class: "quiet" }, t(`tools.${tool}.what`)), form(() => this.read(), { class: "stack" },
           field(`tool-${tool}`, t("tools.text"), this.texts[tool] ?? "", (value) => (this.texts[tool] = value), { area: true, rows: TOOLS[tool], dir: "ltr" }),
           h("div", null, h("button", { type: "submit", class: "button main" }, t("tools.read"))))),
@@ -67,8 +67,13 @@ export default class Tools {
       return Array.isArray(one) ? one.join(", ") : typeof one === "object" ? JSON.stringify(one) : String(one);
     };
     return [
-      words && note(isGood ? "good" : "waiting", h("p", { dir: "auto" }, words)),
-      facts(Object.entries(rest).filter(([, one]) => one !== null && one !== "" && one?.length !== 0).map(([name, one]) => [name.replaceAll("_", " "), value(name, one)])),
+      words && note(isGood ? "good" : "waiting", h("p", { class: "sentence", dir: "auto" }, words)),
+      facts(Object.entries(rest).filter(([, one]) => one !== null && one !== "" && one?.length !== 0).map(([name, one]) => [titled(name), value(name, one)])),
     ];
   }
+}
+
+/** A member's name as a title: `age_seconds` is "Age seconds". */
+function titled(name) {
+  return (name[0].toUpperCase() + name.slice(1)).replaceAll("_", " ");
 }

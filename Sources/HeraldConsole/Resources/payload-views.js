@@ -21,25 +21,30 @@ export function checkView(check) {
     h("p", { class: "actions" },
       h("span", { class: "tag", "data-tone": accepted ? "good" : "bad" }, icon(accepted ? "check" : "close"), h("span", null, accepted ? t("check.accepted") : t("check.refused", { reason: [http2?.status, http2?.reason].filter(Boolean).join(" ") }))),
       size !== undefined && h("span", { class: "quiet" }, t("check.size", { n: number(size), limit: number(limit) })),
-      h("span", { class: "quiet" }, t("check.count", { count: findings.length, n: number(findings.length) }))),
+      h("span", { class: "quiet" }, findings.length ? t("check.count", { count: findings.length, n: number(findings.length) }) : t("check.none"))),
     findings.length > 0 && h("ul", { class: "problems" }, findings.map(({ severity, place, message }, index) => h("li", { key: index },
       note(TONES[severity] ?? "waiting", place && h("code", { class: "mono" }, place), h("p", { dir: "auto" }, message))))));
 }
 
-/** The notification as a device shows it. States of the device in which it looks the same are told together. */
-export function previewView(preview) {
+/** The notification as a device shows it: each text once, with the states of the device in which it appears. */
+export function previewView(preview, topic = "") {
   if (!preview) return null;
   const looks = new Map();
   for (const one of preview.presentations ?? []) {
-    const { state, ...look } = one;
-    const key = JSON.stringify([look.language, look.shown, look.title, look.subtitle, look.body, look.place, look.badge, look.sound, look.delivered_to_app]);
-    if (looks.has(key)) looks.get(key).states.push(state);
-    else looks.set(key, { look, states: [state] });
+    const key = one.shown ? JSON.stringify([one.title, one.subtitle, one.body]) : "";
+    if (!looks.has(key)) looks.set(key, { one, languages: new Set(), places: new Map() });
+    const { languages, places } = looks.get(key);
+    const name = one.shown ? one.place ?? "" : t(one.delivered_to_app ? "preview.app" : "preview.nothing");
+    const words = [name, typeof one.badge === "number" && t("preview.badge", { badge: one.badge }), one.shown && one.sound && t("preview.sound", { sound: one.sound })].filter(Boolean).join(" · ");
+    if (!places.has(words)) places.set(words, new Set());
+    places.get(words).add(one.state);
+    languages.add(one.language);
   }
   if (looks.size === 0) return empty(t("preview.none"));
-  return h("ul", { key: "preview", class: "previews" }, [...looks].map(([key, { look, states }]) => h("li", { key },
-    look.shown ? h("div", { class: "shown-card", lang: look.language ?? "", dir: "auto" }, look.title && h("p", null, h("strong", null, look.title)), look.subtitle && h("p", null, look.subtitle), h("p", null, look.body ?? ""))
-      : h("div", { class: "shown-card quiet" }, look.delivered_to_app ? t("preview.app") : t("preview.nothing")),
-    h("p", { class: "quiet", dir: "auto" }, [look.language, look.place, typeof look.badge === "number" && t("preview.badge", { badge: look.badge }), look.sound && t("preview.sound", { sound: look.sound })].filter(Boolean).join(" · ")),
-    h("p", { class: "quiet" }, t("preview.states", { states: states.join(", ") })))));
+  const app = topic.split(".").at(-1);
+  return h("ul", { key: "preview", class: "previews" }, [...looks].map(([key, { one, languages, places }]) => h("li", { key },
+    key && h("div", { class: "shown-card" }, h("span", { class: "shown-app", "aria-hidden": "true" }, (app[0] ?? "•").toUpperCase()),
+      h("div", { lang: one.language ?? "", dir: "auto" }, one.title && h("p", null, h("strong", null, one.title)), one.subtitle && h("p", null, one.subtitle), h("p", null, one.body ?? ""))),
+    key && looks.size > 2 && h("p", { class: "quiet" }, t("preview.languages", { list: [...languages].filter(Boolean).join(", ") })),
+    h("dl", { class: "shown-where" }, [...places].map(([words, states]) => h("div", { key: words }, h("dt", { class: "sentence", dir: "auto" }, words), h("dd", { class: "quiet", dir: "auto" }, [...states].join(", "))))))));
 }

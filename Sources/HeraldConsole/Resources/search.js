@@ -2,6 +2,7 @@
 
 import { post } from "./api.js";
 import { address, place } from "./router.js";
+import { isFinal } from "./states.js";
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const TOKEN = /^[0-9a-f]{64,200}$/i;
@@ -40,7 +41,7 @@ export function grouped(lines) {
 /** The time from the first line to a line that is the end, in milliseconds; null if there is none yet. */
 export function took({ line, lines }) {
   const first = lines.at(-1);
-  return first.state === "received" && line !== first ? Date.parse(line.time) - Date.parse(first.time) : null;
+  return first.state === "received" && line !== first && isFinal(line.state) ? Date.parse(line.time) - Date.parse(first.time) : null;
 }
 
 /** A field with a comma, a quote or a line break is quoted; a formula of a spreadsheet is made a text. */

@@ -98,7 +98,8 @@ function unusual(app) {
     bars.push(bar(`drill ${drill.id}`, "waiting", "drills", h("span", { dir: "auto" }, t("drill.bar", { what: drill.what })),
       app.mayDrill() ? button(t("drill.stop"), () => stopDrill(app, drill), { about: drill.what }) : link("/drills", null, t("drill.see"))));
   }
-  if (status.catching) bars.push(bar("catching", "waiting", "eye", h("span", null, t("catching.bar")), app.may("sender") && link("/inbox", null, t("catching.see"))));
+  // The inbox itself says so too.
+  if (status.catching && app.route.name !== "inbox") bars.push(bar("catching", "waiting", "eye", h("span", null, t("catching.bar")), app.may("sender") && link("/inbox", null, t("catching.see"))));
   if (status.clock_moved_seconds) bars.push(bar("clock", "waiting", "clock", h("span", null, t("clock.bar")), link("/drills", null, t("clock.see"))));
   if (session.mode === "read-only") bars.push(bar("read-only", "quiet", "info", h("span", null, t("readonly.bar"))));
   return bars;

@@ -26,5 +26,5 @@ export function isFinal(state = "") {
 
 /** The state with its reason: an icon and words, never colour alone. */
 export function stateTag({ state, reason }) {
-  return h("span", { class: "tag", "data-tone": tone(state) }, icon(stateIcon(state)), h("span", null, [state, reason].filter(Boolean).join(" · ")));
+  return h("span", { class: "tag state", "data-tone": tone(state) }, icon(stateIcon(state)), h("span", null, [state, reason].filter(Boolean).join(" · ")));
 }

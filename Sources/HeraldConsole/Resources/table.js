@@ -5,25 +5,31 @@ import { button } from "./ui.js";
 import { t } from "./words.js";
 
 /**
- * A table. A column is `{ label, cell(row), place }`; its place in a card is `main`, `side`, `more` or `no` (left out).
+ * A table. A column is `{ label, cell(row), place }`; its place in a card is `main`, `side`, `more` or `no` (left out). A cell
+ * that `isName` stays on one line. A column in which no row has anything is left out.
  * The explicit roles stay when a style turns rows into cards.
  */
-export function table({ key = "table", caption, columns, rows, id, after, rowAttributes = () => ({}) }) {
+export function table({ key = "table", caption, columns: all, rows, id, after, rowAttributes = () => ({}) }) {
+  const cells = new Map(rows.map((row) => [row, all.map(({ cell }) => cell(row))]));
+  const columns = all.map((column, at) => ({ ...column, at })).filter(({ at }) => rows.some((row) => !isNothing(cells.get(row)[at])));
   return h("table", { key, class: "table", role: "table" },
     h("caption", { class: "unseen" }, caption),
     h("thead", { role: "rowgroup" }, h("tr", { role: "row" }, columns.map(({ label, isNumber, place }) =>
       h("th", { key: label, role: "columnheader", scope: "col", class: isNumber ? "number" : null, "data-wide": place === "wide" }, label)))),
     h("tbody", { role: "rowgroup" }, rows.flatMap((row) => [
-      h("tr", { key: id(row), role: "row", ...rowAttributes(row) }, columns.map(({ label, cell, place = "more", isNumber, isCode }) => {
-        const content = cell(row);
-        const isEmpty = content === null || content === undefined || content === "" || content === false;
+      h("tr", { key: id(row), role: "row", ...rowAttributes(row) }, columns.map(({ label, at, place = "more", isNumber, isCode, isName }) => {
+        const content = cells.get(row)[at];
         return h("td", {
-          key: label, role: "cell", "data-label": label, "data-place": isEmpty ? "no" : place, "data-wide": place === "wide",
-          class: [isNumber && "number", isCode && "mono"].filter(Boolean).join(" ") || null, dir: "auto",
+          key: label, role: "cell", "data-label": label, "data-place": isNothing(content) ? "no" : place, "data-wide": place === "wide",
+          class: [isNumber && "number", isCode && "mono", isName && "name"].filter(Boolean).join(" ") || null, dir: "auto",
         }, content);
       })),
       after?.(row) && h("tr", { key: `after ${id(row)}`, role: "row", class: "after" }, h("td", { role: "cell", colspan: columns.length }, after(row))),
     ].filter(Boolean))));
+}
+
+function isNothing(content) {
+  return content === null || content === undefined || content === "" || content === false;
 }
 
 /** A list that comes in pages: keeps its rows, and reads on from the last one. */

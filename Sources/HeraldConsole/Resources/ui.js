@@ -50,6 +50,11 @@ export function facts(pairs) {
     .map(([name, value]) => h("div", { key: name }, h("dt", null, name), h("dd", { dir: "auto" }, value))));
 }
 
+/** A name with dots, as of an app: a narrow column breaks it after a dot. */
+export function dotted(name) {
+  return String(name ?? "").split(/(?<=\.)/).flatMap((part, index) => (index ? [h("wbr"), part] : [part]));
+}
+
 /** A note in a colour, with an icon that says the same. */
 export function note(tone, ...children) {
   const drawing = { bad: "alert", waiting: "alert", good: "check" }[tone] ?? "info";

@@ -3,8 +3,8 @@
 // `{name}` is filled in. A text that depends on a number has `one` and `other`.
 
 export const WORDS = {
-  "unit.ms": "{n} ms", "unit.s": "{n} s", "unit.min": "{n} min", "unit.h": "{n} h", "unit.d": "{n} d",
-  "unit.B": "{n} B", "unit.KB": "{n} KiB", "unit.MB": "{n} MiB",
+  "unit.ms": "{n} ms", "unit.s": "{n} s", "unit.min": "{n} min", "unit.h": "{n} h", "unit.d": "{n} d", "unit.y": "{n} y",
+  "unit.B": "{n} B", "unit.KB": "{n} KiB", "unit.MB": "{n} MiB", "unit.GB": "{n} GiB",
   "time.ago": "{time} ago", "time.in": "in {time}",
   loading: "Loading…", close: "Close", cancel: "Cancel", skip: "Skip to the content", json: "JSON",
   brand: "Herald, home", bars: "What is unusual", nav: "Pages", "nav.bottom": "Main pages",
@@ -18,7 +18,7 @@ export const WORDS = {
   "role.viewer": "viewer", "role.sender": "sender", "role.admin": "admin",
   "env.production": "production", "env.sandbox": "sandbox", "env.all": "both environments",
   "theme.dark": "Dark colours", "theme.light": "Light colours",
-  "search.label": "Search notifications", "search.place": "Search:  / ",
+  "search.label": "Search notifications", "search.place": "Search notifications  ( / )",
 
   "in.title": "Sign in to Herald", "in.run": "On the machine of the service, run this and open the link that it prints:",
   "in.token": "Or paste a token", "in.hint": "A token of `herald console token`, or the one in run/admin.token of the data folder.",
@@ -26,7 +26,7 @@ export const WORDS = {
 
   away: "The service is away since {time}. What you see is from before.", "away.retry": "Trying again in {time}.", "away.now": "Try now",
   "drill.bar": "Drill: {what}", "drill.stop": "Stop", "drill.stopped": "The drill has stopped.", "drill.see": "See it",
-  "catching.bar": "Payloads are caught, in memory only.", "catching.see": "Open the inbox",
+  "catching.bar": "Payloads are caught, in memory only.", "catching.see": "Inbox",
   "clock.bar": "The service's clock is not the machine's.", "clock.see": "See the clock",
   "readonly.bar": "This console is read-only.",
 
@@ -35,11 +35,11 @@ export const WORDS = {
   "now.ready": "Ready", "now.not": "Not ready", "now.since": "for {time}", "now.rate": "{n}/s", "now.range": "Range",
   "now.chart": "Outcomes", "now.chart.label": "Outcomes of the last {range}: {list}",
   "series.requests": "Requests", "series.devices_connected": "Devices", "series.notifications_waiting": "Waiting", "series.requests_refused": "Refused",
-  "series.delivery_seconds_p99": "To the device, 99 %", "series.received": "received", "series.delivered": "delivered",
+  "series.delivery_seconds_p99": "99 % delivered within", "series.received": "received", "series.delivered": "delivered",
   "series.delivered_from_storage": "delivered from storage", "series.stored": "stored", "series.replaced": "replaced", "series.discarded": "discarded",
   "series.refused_by_device": "refused by the device", "series.sent_to_subscribers": "sent to subscribers",
   "problems.title": "Problems", "problems.none": "No problems.", "problems.never": "No problems since the service started.", "problems.history": "History",
-  "problems.now": "Present ones", "problems.since": "since {time}", "problems.until": "over {time}", "problems.more": "More",
+  "problems.now": "Current", "problems.since": "for {time}", "problems.until": "ended {time}", "problems.more": "More",
   "just.title": "Just now", "just.none": "No notifications yet. They appear here as they come.", "just.compose": "Send one",
   "just.devices": { one: "{n} device", other: "{n} devices" },
   "live.pause": "Pause", "live.go": "Go on", "live.on": "Live", "live.new": { one: "{n} new", other: "{n} new" },
