@@ -2,7 +2,7 @@ import HeraldConsole
 import HeraldModel
 
 /// A service without devices and providers.
-protocol NoFleet: FleetAdministration {}
+protocol NoFleet: FleetAdministration, ChannelAdministration {}
 
 extension NoFleet {
     private var notHere: AdminError { AdminError(.notFound, "not here") }
@@ -10,6 +10,9 @@ extension NoFleet {
     private func none<Item>() -> Page<Item> { Page(items: [], next: nil) }
 
     func channels(of bundle: Topic?, _ page: PageRequest) async throws -> Page<ChannelEntry> { none() }
+    func channel(_ id: ChannelID) async throws -> ChannelEntry { throw notHere }
+    func makeChannel(of app: App, storage: MessageStoragePolicy) async throws -> ChannelEntry { throw notHere }
+    func deleteChannel(_ id: ChannelID) async throws -> ChannelEntry { throw notHere }
     func apps(of topic: Topic?, onlyUnused: Bool, _ page: PageRequest) async throws -> Page<AppEntry> { none() }
     func devices(_ query: DeviceQuery) async throws -> Page<DeviceEntry> { none() }
     func device(_ id: String) async throws -> DeviceEntry { throw notHere }

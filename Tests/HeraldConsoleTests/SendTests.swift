@@ -11,10 +11,10 @@ struct SendTests {
     }
 
     @Test func `a sender sends in the sandbox, an admin in both environments`() throws {
-        try SendRoutes.check(.sandbox, caller(.sender))
-        try SendRoutes.check(.production, caller(.admin))
-        #expect(throws: AdminError.self) { try SendRoutes.check(.production, caller(.sender)) }
-        #expect(throws: AdminError.self) { try SendRoutes.check(.production, nil) }
+        try PushEnvironment.sandbox.check(caller(.sender))
+        try PushEnvironment.production.check(caller(.admin))
+        #expect(throws: AdminError.self) { try PushEnvironment.production.check(caller(.sender)) }
+        #expect(throws: AdminError.self) { try PushEnvironment.production.check(nil) }
     }
 
     @Test func `ten orders come at once, and the next waits`() {

@@ -24,6 +24,42 @@ extension StandInAdministration {
         return Self.device
     }
 
+    func channel(_ id: ChannelID) async throws -> ChannelEntry {
+        guard let channel = Self.channels.first(where: { $0.id == id.base64 }) else {
+            throw AdminError(.notFound, "there is no channel \(id.base64)")
+        }
+        return channel
+    }
+
+    func makeChannel(of app: App, storage: MessageStoragePolicy) async throws -> ChannelEntry {
+        ask("make \(app.topic) \(app.environment.rawValue) \(storage.rawValue)")
+        return try await channel(ChannelID(high: 1, low: app.environment == .sandbox ? 1 : 2))
+    }
+
+    func deleteChannel(_ id: ChannelID) async throws -> ChannelEntry {
+        ask("delete \(id.base64)")
+        return try await channel(id)
+    }
+
+    /// Channels that can be made and deleted, one in each environment.
+    private static let channels = [(UInt64(1), PushEnvironment.sandbox), (2, .production)].compactMap {
+        low,
+        environment in
+        Topic("com.example.app").map { topic in
+            ChannelEntry(
+                id: ChannelID(high: 1, low: low).base64,
+                topic: topic,
+                environment: environment,
+                policy: 1,
+                created: "x",
+                subscribers: 0,
+                published: 0,
+                delivered: 0,
+                stored: false
+            )
+        }
+    }
+
     func channels(of bundle: Topic?, _ page: PageRequest) async throws -> Page<ChannelEntry> {
         Page([Self.channel].compactMap { $0 }.filter { bundle == nil || $0.topic == bundle }, page) { $0.id }
     }

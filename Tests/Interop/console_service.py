@@ -94,7 +94,7 @@ PROBLEMS = [
 
 
 APPS = [
-    {"topic": "com.example.chat", "environment": "production", "registered": at(-86400 * 9), "enabled": True},
+    {"topic": "com.example.chat", "environment": "production", "registered": at(-86400 * 9), "enabled": True, "waiting": {"id": ID.format(7), "unique_id": ID.format(0x8007), "received": at(-240), "expires": at(86400)}},
     {"topic": "com.example.mail", "environment": "sandbox", "registered": at(-86400), "enabled": False},
 ]
 
@@ -202,6 +202,9 @@ def answers():
         "GET /v1/credentials/*": lambda path, query, body: next(({**one} for one in CREDENTIALS if one["id"] == path.rpartition("/")[2]), (404, {"error": "no credential has this identifier"})),
         "POST /v1/credentials/*": {"credential": {**CREDENTIALS[1], "id": "certificate 0E"}, "certificate": "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----"},
         "GET /v1/channels": {"items": CHANNELS, "next": None},
+        "POST /v1/channels": {**CHANNELS[1], "id": "bmV3LW1hZGUtY2hhbm4=", "topic": "com.example.new", "subscribers": 0, "published": 0, "delivered": 0},
+        "DELETE /v1/channels/*": CHANNELS[1],
+        "GET /v1/apps": {"items": [{"topic": "com.example.sports", "environment": "sandbox", "devices": 2, "channels": 1, "unused": False}], "next": None},
         "GET /v1/drills": [DRILL],
         "POST /v1/drills": DRILL,
         "POST /v1/drills/*": DRILL,

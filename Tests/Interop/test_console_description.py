@@ -4,6 +4,7 @@ import json
 import re
 import urllib.error
 import urllib.request
+from urllib.parse import quote
 
 import jsonschema
 import openapi_spec_validator
@@ -168,6 +169,11 @@ def test_every_route_answers_as_described(fresh, description):
     assert (app["team"], app["channels"], app["unused"]) == (TEAM, 1, False)
     assert check("get", "/v1/apps", actual="/v1/apps?unused=true") == {"items": [], "next": None}
     check("get", "/v1/apps", 400, actual="/v1/apps?limit=0")
+    made = check("post", "/v1/channels", 201, body={"topic": TOPIC, "policy": 0})
+    check("post", "/v1/channels", 400, body={"topic": TOPIC})
+    check("post", "/v1/channels", 413, body={"topic": "x" * 70_000, "policy": 0})
+    for status, id in ((200, made["id"]), (404, made["id"]), (400, "!")):
+        check("delete", "/v1/channels/{id}", status, actual=f"/v1/channels/{quote(id, safe='')}")
     forget = "/v1/apps/{topic}/forget"
     check("post", forget, 409, actual=f"/v1/apps/{TOPIC}/forget")
     check("post", forget, 404, actual="/v1/apps/com.example.none/forget")

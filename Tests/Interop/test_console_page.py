@@ -1,14 +1,17 @@
 """The console's pages in Chromium, on a made-up service: for everybody, on every width, live, and safe from what people send."""
 
+import datetime
 import json
 import re
 import time
+import urllib.parse
 
 import axe
 import pytest
 from agents import curl
 from console_page import RESOURCES, SHARED
 from console_service import ID, REFUSALS, at, line
+from selenium.webdriver import ActionChains
 from selenium.webdriver.common.keys import Keys
 from service import TOPIC, herald
 
@@ -364,6 +367,104 @@ def test_a_notification_is_written_and_sent(chromium, console):
     assert json.loads(order["payload"])["aps"]["alert"]["title"] == "Dinner"
     assert order["headers"] == {"apns-push-type": "alert", "apns-priority": "10"}
     page.one(".note .tag", "delivered")
+
+
+def test_a_channel_is_made_sent_to_and_deleted(chromium, console):
+    page = show(chromium, console, "/channels", ".table td")
+    page.one("button", "Make a channel").click()
+    page.one("datalist option")
+    page.one("input", "Bundle identifier").send_keys("com.example.new")
+    assert axe.barriers(page) == []
+    page.one("button", "Make it").click()
+    assert console.changed("POST /v1/channels") == {"topic": "com.example.new", "environment": "sandbox", "policy": 1}
+    assert page.one(".note .mono").text == "bmV3LW1hZGUtY2hhbm4="
+    row = page.all(".flush tbody tr")[1]
+    deeds = {one.text.split()[0]: one for one in row.find_elements("css selector", "td a, td button")}
+    assert deeds["In"].get_attribute("href").endswith("/notifications?q=topic%3Acom.example.sports+environment%3Asandbox+type%3Aliveactivity")
+    deeds["Delete"].click()
+    assert "c2Vjb25kLWNoYW5uZWw= of com.example.sports (sandbox), with 2 subscribers" in page.one("dialog[open]").text
+    page.one("dialog button", "Delete").click()
+    assert console.changed("DELETE /v1/channels/c2Vjb25kLWNoYW5uZWw=") == {}
+    page.gone("dialog")
+    row = page.all(".flush tbody tr")[1]
+    next(one for one in row.find_elements("css selector", "td a") if one.text.startswith("Send")).click()
+    page.one("button", "Send")
+    page.until(lambda: [one.get_property("value") for one in page.all("main input")][:2] == ["c2Vjb25kLWNoYW5uZWw=", "com.example.sports"])
+    assert complaints(page) == []
+    # A sender makes them in the sandbox alone.
+    console.set_role("sender", "full")
+    page = show(chromium, console, "/channels", ".table td")
+    page.one("button", "Make a channel").click()
+    page.one("datalist option")
+    assert [one.text for one in page.all("form.stack select")[0].find_elements("css selector", "option")] == ["sandbox"]
+    assert [len([one for one in row.find_elements("css selector", "button") if one.text.startswith("Delete")]) for row in page.all(".flush tbody tr")] == [0, 1]
+
+
+def test_a_device_is_invited(chromium, console):
+    page = show(chromium, console, "/devices", ".table td")
+    page.one("button", "Invite a device").click()
+    page.one("input", "Name of the device").send_keys("Hall")
+    page.one("button", "Make the invitation").click()
+    assert console.changed("POST /v1/invitations") == {"name": "Hall", "uses": 1, "days": 1}
+    assert page.one(".code").text == "herald-invite:AAAA-BBBB-CCCC"
+    assert complaints(page) == []
+
+
+def test_a_search_is_saved_under_a_name(chromium, console):
+    page = show(chromium, console, "/notifications", ".found tr")
+    assert "Save view" not in [one.text for one in page.all("button")]
+    page = show(chromium, console, "/notifications?q=state%3Adiscarded&from=-1h", ".found tr")
+    for name in ("Lost", "Lost", "Other"):
+        page.one("button", "Save view").click()
+        field = page.one("input", "Name of the view")
+        field.send_keys(Keys.CONTROL, "a")
+        field.send_keys(name, Keys.ENTER)
+        page.one(".views a", name)
+    assert axe.barriers(page) == []
+    page.open(console.url + "/notifications", ready=".views a")
+    assert [one.text for one in page.all(".views a")] == ["Lost", "Other"]
+    page.one(".views a", "Lost").click()
+    page.until(lambda: page.driver.current_url.endswith("/notifications?q=state%3Adiscarded&from=-1h"))
+    for name in ("Lost", "Other"):
+        page.one(f".views button[aria-label='Remove the view {name}']").click()
+    page.gone(".views")
+    page.run("localStorage.setItem('herald-views', '[null, 7]')")
+    show(chromium, console, "/notifications", ".found tr")
+    assert complaints(page) == [] and page.all(".views") == []
+    page.run("localStorage.clear()")
+
+
+def test_a_range_is_dragged_over_the_histogram(chromium, console):
+    page = show(chromium, console, "/notifications", ".found tr")
+    plot = page.one(".histogram .picks")
+    quarter = plot.rect["width"] / 4
+    chain = ActionChains(page.driver).move_to_element_with_offset(plot, -quarter, 0).click_and_hold()
+    chain.move_by_offset(quarter, 0).move_by_offset(quarter, 0).perform()
+    page.one(".dragged")
+    ActionChains(page.driver).release().perform()
+    page.until(lambda: "from=" in page.driver.current_url)
+    query = urllib.parse.parse_qs(urllib.parse.urlsplit(page.driver.current_url).query)
+    first, last = (datetime.datetime.fromisoformat(query[name][0]) for name in ("from", "to"))
+    # About half of the five minutes that the lines take.
+    assert 100 < (last - first).total_seconds() < 220
+    page.gone(".dragged")
+    assert complaints(page) == []
+
+
+def test_a_device_shows_what_waits_and_is_watched_live(chromium, console):
+    page = show(chromium, console, "/devices/kitchen", ".table td")
+    waits = page.one("td[data-label='Waits since'] a")
+    assert waits.get_attribute("href") == f"{console.url}/notifications/{ID.format(0x8007)}"
+    page.until(lambda: console.watchers == 1)
+    reads = lambda: sum(name == "GET /v1/devices/kitchen" for name, _, _ in console.asked)
+    before = reads()
+    console.tell("lines", {"items": [line(0, "received", 1, unique_id=ID.format(0x9001), topic="com.example.new")], "more": 0})
+    page.until(lambda: "com.example.new" in page.all("table")[-1].text)
+    page.until(lambda: reads() > before)
+    page.one("a", "Watch live").click()
+    page.one("button[aria-pressed=false], button[aria-pressed=true]")
+    assert page.driver.current_url.endswith("/notifications?q=device%3Akitchen")
+    assert complaints(page) == []
 
 
 def test_downloads_hold_what_is_shown_and_no_formula(chromium, console):

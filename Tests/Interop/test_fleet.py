@@ -7,8 +7,9 @@ import subprocess
 
 import pytest
 
+import channels
 from est_client import enroll, invite, key_and_request
-from provider import HELLO, listening_device, provider_token
+from provider import HELLO, Provider, away_device, listening_device, provider_token
 from service import TEAM, TOPIC, eventually, herald
 from test_console_description import ask
 
@@ -88,6 +89,20 @@ def test_a_device_has_a_page_of_its_own(service):
     assert back["labels"] == {"room": "hall"}
     (listed,) = json.loads(herald("device", "list", "--data", service.data, "--search", "room=hall", "--json").stdout)
     assert listed["last_seen"] == back["last_seen"]
+
+
+def test_a_device_shows_the_newest_that_waits_for_each_app(service):
+    device = away_device(service)
+    with Provider(service, service.provider_certificate()) as provider:
+        newest = [provider.push(device.token, {"n": number}, expiration=channels.soon()) for number in range(2)][-1]
+    shown = answer(service, "GET", f"/v1/devices/{device.id}")
+    assert shown["waiting"] == 1
+    waiting = shown["apps"][0]["waiting"]
+    assert waiting["id"].upper() == newest.id.upper() and set(waiting) == {"id", "unique_id", "received", "expires"}
+    assert answer(service, "GET", f"/v1/journal/{waiting['unique_id']}")["state"].startswith("stored")
+    device.start()
+    eventually(lambda: "waiting" not in answer(service, "GET", f"/v1/devices/{device.id}")["apps"][0])
+    device.stop()
 
 
 def test_an_invitation_serves_so_many_devices_and_no_more(service, tmp_path):

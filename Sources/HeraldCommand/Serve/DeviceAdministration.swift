@@ -35,14 +35,18 @@ extension ServiceAdministration {
             return entry
         }
         let registrations = assembly.registry.registrations(of: number)
+        let slots = registrations.filter(\.isLive).map { RegisteredSlot($0.slot, generation: $0.generation) }
+        let waiting = try await assembly.engine.waiting(in: slots)
+        let bySlot = Dictionary(waiting.map { ($0.notification.slot, $0) }, uniquingKeysWith: { $1 })
         let apps = registrations.compactMap { one in
-            assembly.registry.app(one.slot.app).map { DeviceAppEntry($0, one) }
+            assembly.registry.app(one.slot.app).map {
+                DeviceAppEntry($0, one, waiting: bySlot[one.slot].map { WaitingEntry($0) })
+            }
         }
         entry.apps = apps.sorted {
             ($0.topic.name, $0.environment.rawValue) < ($1.topic.name, $1.environment.rawValue)
         }
-        let slots = registrations.filter(\.isLive).map { RegisteredSlot($0.slot, generation: $0.generation) }
-        entry.waiting = try await assembly.engine.waiting(in: slots).count
+        entry.waiting = waiting.count
         return entry
     }
 

@@ -5,7 +5,7 @@ import HeraldStores
 import HeraldTrust
 import Logging
 
-/// Credentials of providers, apps and channels.
+/// Credentials of providers, and apps.
 extension ServiceAdministration {
     func credentials(_ page: PageRequest) async throws -> Page<CredentialEntry> {
         try await asked {
@@ -101,13 +101,7 @@ extension ServiceAdministration {
         )
     }
 
-    // MARK: - Channels and apps
-
-    func channels(of bundle: Topic?, _ page: PageRequest) async throws -> Page<ChannelEntry> {
-        let (found, isLast) = assembly.channels.summaries(of: bundle, after: page.after, limit: page.limit)
-        let entries = found.map { ChannelEntry($0) }
-        return Page(items: entries, next: isLast ? nil : entries.last?.id)
-    }
+    // MARK: - Apps
 
     func apps(of topic: Topic?, onlyUnused: Bool, _ page: PageRequest) async throws -> Page<AppEntry> {
         let usages = try await assembly.registry.appUsages()
@@ -123,22 +117,6 @@ extension ServiceAdministration {
                 .map { AppEntry($0.topic, owner: AppEntry.Owner($0)) }
         }
         return Page(entries, page) { "\($0.topic) \($0.environment?.rawValue ?? "")" }
-    }
-}
-
-extension ChannelEntry {
-    init(_ summary: ChannelService.Summary) {
-        self.init(
-            id: summary.channel.id.base64,
-            topic: summary.app.topic,
-            environment: summary.app.environment,
-            policy: summary.channel.storage.rawValue,
-            created: summary.channel.created.rfc3339,
-            subscribers: summary.feed.subscribers,
-            published: summary.feed.published,
-            delivered: summary.feed.delivered,
-            stored: summary.hasStoredMessage
-        )
     }
 }
 

@@ -48,6 +48,8 @@ enum RoleTable {
         }
         + [
             Rule(method: .post, path: "/v1/send", role: .sender, isChange: true),
+            Rule(method: .post, path: "/v1/channels", role: .sender, isChange: true),
+            Rule(method: .delete, path: "/v1/channels/{id}", role: .sender, isChange: true),
             Rule(method: .delete, path: "/v1/caught", role: .sender, isChange: true),
             Rule(method: .post, path: "/v1/devices/{id}/apps/{topic}/token", role: .sender, isChange: true),
         ]

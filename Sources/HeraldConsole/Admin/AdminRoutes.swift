@@ -18,6 +18,7 @@ package struct AdminRoutes: Sendable {
         DrillRoutes(administration: administration).add(to: group)
         DeviceRoutes(administration: administration).add(to: group)
         ProviderRoutes(administration: administration).add(to: group)
+        ChannelRoutes(administration: administration).add(to: group)
         var routes = WebRoutes(group)
         routes.get("status") { _, _ in try WebReply.json(await administration.fullStatus()) }
         routes.get("journal") { request, _ in

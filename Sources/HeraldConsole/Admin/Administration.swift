@@ -3,7 +3,7 @@ package import HeraldModel
 /// Operations on a running service, for the admin API, the control socket and health.
 ///
 /// They throw ``AdminError`` for errors that the operator can correct.
-package protocol Administration: FleetAdministration {
+package protocol Administration: FleetAdministration, ChannelAdministration {
     /// Problems that keep the service from working, in words.
     var problems: [String] { get }
 

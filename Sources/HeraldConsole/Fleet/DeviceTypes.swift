@@ -81,13 +81,37 @@ package struct DeviceAppEntry: Codable, Hashable, Sendable {
     package let removed: String?
     /// Whether the user wants its notifications.
     package let enabled: Bool
+    /// The notification that is stored for it.
+    package let waiting: WaitingEntry?
 
-    package init(_ app: App, _ registration: Registration) {
+    package init(_ app: App, _ registration: Registration, waiting: WaitingEntry? = nil) {
         topic = app.topic
         environment = app.environment
         registered = registration.registered.rfc3339
         removed = registration.isLive ? nil : registration.ended?.rfc3339
         enabled = registration.isEnabled
+        self.waiting = waiting
+    }
+}
+
+/// A stored notification, without its payload.
+package struct WaitingEntry: Codable, Hashable, Sendable {
+    package let id: String
+    package let uniqueID: String
+    package let received: String
+    package let expires: String?
+
+    private enum CodingKeys: String, CodingKey {
+        case id, received, expires
+        case uniqueID = "unique_id"
+    }
+
+    package init(_ stored: StoredNotification) {
+        let notification = stored.notification
+        id = notification.id.description
+        uniqueID = notification.uniqueID.description
+        received = notification.received.rfc3339
+        expires = notification.storedUntil?.rfc3339
     }
 }
 

@@ -1,12 +1,9 @@
 package import HeraldModel
 
-/// Operations on devices, invitations, credentials, channels and apps.
+/// Operations on devices, invitations, credentials and apps.
 ///
 /// They throw ``AdminError`` for errors that the operator can correct.
 package protocol FleetAdministration: Sendable {
-    /// Broadcast channels, of one app in both environments or of all.
-    func channels(of bundle: Topic?, _ page: PageRequest) async throws -> Page<ChannelEntry>
-
     /// The names of apps, by topic, of one topic or of all, only unused ones if that is asked for; and the topics that teams
     /// own and no app has yet.
     func apps(of topic: Topic?, onlyUnused: Bool, _ page: PageRequest) async throws -> Page<AppEntry>

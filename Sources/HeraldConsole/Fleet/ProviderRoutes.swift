@@ -2,7 +2,7 @@ import HeraldModel
 import HeraldWeb
 import Hummingbird
 
-/// Routes of providers: their credentials, apps and channels.
+/// Routes of providers: their credentials and apps.
 struct ProviderRoutes: Sendable {
     let administration: any Administration
 
@@ -23,10 +23,6 @@ struct ProviderRoutes: Sendable {
         }
         routes.post("credentials/:id/revoke") { _, context in
             try WebReply.json(await administration.revokeCredential(try context.parameters.require("id")))
-        }
-        routes.get("channels") { request, _ in
-            let (bundle, page) = (try Topic.ofQuery(request), try PageRequest(request))
-            return try WebReply.json(await administration.channels(of: bundle, page))
         }
         routes.get("apps") { request, _ in
             let (topic, page) = (try Topic.ofQuery(request), try PageRequest(request))

@@ -62,6 +62,7 @@ enum ConsoleAssets {
         "states.js": .script(PackageResources.states_js),
         "table.js": .script(PackageResources.table_js),
         "ui.js": .script(PackageResources.ui_js),
+        "views.js": .script(PackageResources.views_js),
         "words-en-pages.js": .script(PackageResources.words_en_pages_js),
         "words-en.js": .script(PackageResources.words_en_js),
         "words.js": .script(PackageResources.words_js),

@@ -8,6 +8,9 @@ const WIDTH = 640;
 const HEIGHT = 170;
 const MOST_BARS = 90;
 
+/** The range that is being dragged: `{ key, from, to }`, indexes of bars. */
+let dragged = null;
+
 /** The charts whose table is open. */
 const opened = new Set();
 
@@ -38,7 +41,7 @@ export function squeeze(values, most) {
 
 /**
  * Bars over time, of parts on top of each other. `series` is `[{ label, values }]`, oldest first; `end` the last value's end
- * in milliseconds, `step` the seconds of one value.
+ * in milliseconds, `step` the seconds of one value. `pick` gets the times of a bar that is clicked, or of those that are dragged over.
  */
 export function bars(app, { key = "chart", series, end, step, label, unit = (value) => number(value), pick }) {
   const length = Math.max(0, ...series.map(({ values }) => values.length));
@@ -61,15 +64,34 @@ export function bars(app, { key = "chart", series, end, step, label, unit = (val
     });
     return h("path", { key: name, class: `part-${place}`, d: path || "M0 0" });
   });
-  const click = (event) => {
-    const { left, width } = event.currentTarget.getBoundingClientRect();
-    const index = Math.min(count - 1, Math.max(0, Math.floor(((event.clientX - left) / width) * count)));
-    pick(start(index), start(index + 1));
+  const barAt = ({ currentTarget, clientX }) => {
+    const { left, width } = currentTarget.getBoundingClientRect();
+    return Math.min(count - 1, Math.max(0, Math.floor(((clientX - left) / width) * count)));
+  };
+  const drag = (range) => {
+    dragged = range;
+    app.draw();
+  };
+  const own = dragged?.key === key && pick ? [Math.min(dragged.from, dragged.to), Math.max(dragged.from, dragged.to) + 1] : null;
+  const on = {
+    pointerdown: (event) => {
+      if (event.button !== 0) return;
+      event.currentTarget.setPointerCapture(event.pointerId);
+      drag({ key, from: barAt(event), to: barAt(event) });
+    },
+    pointermove: (event) => dragged?.key === key && barAt(event) !== dragged.to && drag({ ...dragged, to: barAt(event) }),
+    pointerup: () => {
+      if (!own) return;
+      drag(null);
+      pick(start(own[0]), start(own[1]));
+    },
+    pointercancel: () => drag(null),
   };
   return h("figure", { key, class: "chart" },
     h("div", { class: "plot" },
-      h("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none", role: "img", "aria-label": label, class: pick ? "picks" : null, on: pick ? { click } : {} },
-        [0, 0.5, 1].map((share) => h("path", { key: `grid ${share}`, class: "grid", d: `M0 ${HEIGHT - share * HEIGHT}H${WIDTH}` })), paths),
+      h("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none", role: "img", "aria-label": label, class: pick ? "picks" : null, on: pick ? on : {} },
+        [0, 0.5, 1].map((share) => h("path", { key: `grid ${share}`, class: "grid", d: `M0 ${HEIGHT - share * HEIGHT}H${WIDTH}` })), paths,
+        own && h("path", { key: "dragged", class: "dragged", d: `M${own[0] * wide} 0H${own[1] * wide}V${HEIGHT}H${own[0] * wide}z` })),
       h("span", { class: "top-mark", "aria-hidden": "true" }, unit(top)), h("span", { class: "half-mark", "aria-hidden": "true" }, unit(top / 2))),
     h("div", { class: "axis", "aria-hidden": "true" }, [0, 0.5, 1].map((share) => h("span", { key: share }, axisTime(start(share * count), step)))),
     shown.length > 1 && h("ul", { class: "legend" }, shown.map(({ label: name }, place) => h("li", { key: name }, h("span", { class: `swatch part-${place}` }), name))),

@@ -11,6 +11,11 @@ import { table } from "./table.js";
 import { button, copyButton, dotted, empty, facts, failureNote, field, form, loading, section } from "./ui.js";
 import { t } from "./words.js";
 
+/** Notifications that the page lists. */
+const LAST = 50;
+/** The time after which the device is read again when something happened, in milliseconds. */
+const AGAIN_TIME = 2000;
+
 export default class Device {
   constructor(app, route) {
     this.app = app;
@@ -35,22 +40,14 @@ export default class Device {
 
   async start() {
     const { app } = this;
-    try {
-      this.device = await get(this.path);
-      this.failure = null;
-    } catch (error) {
-      app.notice(error);
-      this.failure = error;
-      return app.draw();
-    }
-    app.draw();
+    if (!(await this.readDevice())) return;
     try {
       this.lines = (await search({ q: this.linesQuery, limit: 200 })).items;
     } catch (error) {
       app.notice(error);
       this.lines = [];
     }
-    return app.draw();
+    app.draw();
   }
 
   catchUp() {
@@ -58,7 +55,30 @@ export default class Device {
   }
 
   hear(kind, data) {
-    if (kind === "lines" && this.lines) this.lines = [...[...data.items].reverse(), ...this.lines].slice(0, 400);
+    if (kind !== "lines" || !this.lines) return;
+    this.lines = [...[...data.items].reverse(), ...this.lines].slice(0, 400);
+    // What waits has changed.
+    this.again ??= setTimeout(() => {
+      this.again = null;
+      this.readDevice();
+    }, AGAIN_TIME);
+  }
+
+  close() {
+    clearTimeout(this.again);
+  }
+
+  /** Whether the device was read. */
+  async readDevice() {
+    try {
+      this.device = await get(this.path);
+      this.failure = null;
+    } catch (error) {
+      this.app.notice(error);
+      this.failure = error;
+    }
+    this.app.draw();
+    return !this.failure;
   }
 
   view() {
@@ -115,6 +135,7 @@ export default class Device {
     return section(t("devices.apps"), { key: "apps" }, apps.length === 0 ? empty(t("device.noapps")) : table({
       caption: t("devices.apps"), rows: apps, id: (one) => `${one.topic} ${one.environment}`, columns: [
         { label: t("col.app"), place: "main", cell: (one) => [h("span", null, dotted(one.topic)), one.environment === "sandbox" && h("span", { class: "tag" }, t("env.sandbox"))] },
+        { label: t("device.waits"), place: "labelled", cell: ({ waiting }) => waiting && link(place("notifications", waiting.unique_id), null, when(waiting.received, ago(waiting.received)), h("span", { class: "unseen" }, ` ${waiting.id}`)) },
         { label: t("device.registered"), place: "labelled", isName: true, cell: (one) => one.registered && when(one.registered, day(one.registered)) },
         { label: t("col.state"), place: "side", cell: (one) => one.removed ? h("span", { class: "tag" }, t("device.removed")) : !one.enabled && h("span", { class: "tag", "data-tone": "waiting" }, t("device.disabled")) },
         { label: t("device.token"), cell: (one) => app.may("sender") && !device.revoked && !one.removed && copyButton(app, `token ${one.topic} ${one.environment}`, () => this.token(one), t("device.copy"), one.topic) },
@@ -128,8 +149,8 @@ export default class Device {
   }
 
   last() {
-    const rows = grouped(this.lines ?? []).slice(0, 30);
-    return section(t("device.last"), { key: "last", actions: link(address("/notifications", { q: this.linesQuery }), { class: "button" }, t("device.all")) }, !this.lines ? loading() : rows.length === 0 ? empty(t("device.nothing")) : table({
+    const rows = grouped(this.lines ?? []).slice(0, LAST);
+    return section(t("device.last"), { key: "last", actions: link(address("/notifications", { q: this.linesQuery }), { class: "button" }, t("device.watch")) }, !this.lines ? loading() : rows.length === 0 ? empty(t("device.nothing")) : table({
       key: "last", caption: t("device.last"), rows, id: ({ key }) => key, columns: [
         { label: t("col.time"), place: "side", cell: ({ line }) => link(place("notifications", line.unique_id), { "data-row": "" }, when(line.time, shortTime(line.time))) },
         { label: t("col.app"), place: "main", cell: ({ line }) => dotted(line.topic) }, { label: t("col.state"), cell: ({ line }) => stateTag(line) },

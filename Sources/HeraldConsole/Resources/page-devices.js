@@ -85,7 +85,8 @@ export default class Devices {
   invite() {
     const { asked, invitation, app } = this;
     const send = async () => {
-  XX = await app.act(() => post("/v1/invitations", body));
+      const body = { name: asked.name.trim() || undefined, uses: Number(asked.uses), days: Number(asked.days) };
+      const made = await app.act(() => post("/v1/invitations", body));
       if (made) this.invitation = made;
       this.invitations.start();
       app.draw();

@@ -5,11 +5,12 @@ import { save } from "./clipboard.js";
 import { h } from "./dom.js";
 import { clockTime, duration, fullTime, number, short, shortTime, when } from "./format.js";
 import { icon } from "./icons.js";
-import { link, place } from "./router.js";
+import { address, link, place } from "./router.js";
 import { asCSV, grouped, openTyped, search, took } from "./search.js";
 import { stateTag } from "./states.js";
 import { table } from "./table.js";
-import { button, choice, dotted, empty, failureNote, form, loading } from "./ui.js";
+import { button, choice, dotted, empty, failureNote, field, form, iconButton, loading } from "./ui.js";
+import { keepView, removeView, savedViews } from "./views.js";
 import { t } from "./words.js";
 
 const LIMIT = 200;
@@ -30,6 +31,8 @@ export default class Notifications {
     this.missed = 0;
     this.isSearching = true;
     this.unfolded = new Set();
+    this.viewName = null;
+    this.views = savedViews();
     this.set(route);
   }
 
@@ -163,7 +166,39 @@ export default class Notifications {
       h("div", { class: "terms", role: "group", "aria-label": t("find.terms") }, TERMS.map((term) => h("button", { key: term, type: "button", class: "chip mono", on: { click: () => add(term) } }, term)),
         h("span", { class: "quiet small-screen-no" }, t("find.paste"))),
       !RANGES.includes(this.from) && h("p", { class: "quiet" }, t("find.between", { from: fullTime(this.from), to: this.to ? fullTime(this.to) : "…" }), " ",
-        button(t("find.anytime"), () => this.app.setQuery({ from: null, to: null }))));
+        button(t("find.anytime"), () => this.app.setQuery({ from: null, to: null }))),
+      this.saved(), this.viewName !== null && this.viewForm());
+  }
+
+  /** The saved views, as links. */
+  saved() {
+    return this.views.length > 0 && h("div", { key: "views", class: "terms views", role: "group", "aria-label": t("views.title") }, h("span", { class: "quiet" }, t("views.title")),
+      this.views.map(({ name, query }) => [
+        link(address("/notifications", query), { key: name, class: "button" }, name),
+        iconButton(t("views.remove", { name }), "close", () => this.show(removeView(name)), { key: `remove ${name}` }),
+      ]));
+  }
+
+  show(views) {
+    this.views = views;
+    this.viewName = null;
+    this.app.draw();
+  }
+
+  viewForm() {
+    const { q, from, to } = this;
+    const keep = () => {
+      const name = this.viewName.trim();
+      if (name) this.show(keepView(name, { q, from, to }));
+    };
+    return form(keep, { key: "save", class: "find-row views" },
+      field("view-name", t("views.name"), this.viewName, (name) => (this.viewName = name), { kind: "bare find-wide", required: true, maxlength: 40, placeholder: t("views.name") }),
+      h("button", { type: "submit", class: "button main" }, t("views.keep")), button(t("cancel"), () => this.show(this.views)));
+  }
+
+  askName() {
+    this.viewName = this.q.slice(0, 40);
+    this.app.draw();
   }
 
   tools(rows) {
@@ -173,6 +208,7 @@ export default class Notifications {
       h("p", { class: "grow count" }, h("strong", null, t("find.count", { count: rows.length, n: number(rows.length) })), this.answer && !this.answer.complete && h("span", { class: "quiet" }, ` ${t("find.sofar")}`)),
       this.isLive && count > 0 && button(t("live.new", { count, n: number(count) }), () => (this.missed ? this.read(null) : this.resume()), { kind: "main", key: "new" }),
       !this.to && button(this.isPaused ? t("live.go") : t("live.on"), () => this.pause(), { key: "live", icon: this.isPaused ? "play" : "pause", "aria-pressed": String(!this.isPaused), kind: this.isPaused ? "" : "is-live" }),
+      (this.q || this.from) && button(t("views.save"), () => this.askName(), { key: "save" }),
       rows.length > 0 && button("CSV", () => save("notifications.csv", asCSV(shown()), "text/csv"), { icon: "download", key: "csv", about: t("find.shown") }),
       rows.length > 0 && button("JSON", () => save("notifications.jsonl", shown().map((line) => `${JSON.stringify(line)}\n`).join("")), { icon: "download", key: "json", about: t("find.shown") }));
   }

@@ -83,7 +83,7 @@ export default class Provider {
 
   last() {
     const rows = grouped(this.lines).slice(0, 30);
-    return section(t("device.last"), { key: "last", actions: link(address("/notifications", { q: this.query }), { class: "button" }, t("device.all")) }, rows.length === 0 ? empty(t("provider.nothing")) : table({
+    return section(t("device.last"), { key: "last", actions: link(address("/notifications", { q: this.query }), { class: "button" }, t("device.watch")) }, rows.length === 0 ? empty(t("provider.nothing")) : table({
       key: "last", caption: t("device.last"), rows, id: ({ key }) => key, columns: [
         { label: t("col.time"), place: "side", cell: ({ line }) => link(place("notifications", line.unique_id), { "data-row": "" }, when(line.time, shortTime(line.time))) },
         { label: t("col.app"), place: "main", cell: ({ line }) => dotted(line.topic) }, { label: t("col.device"), isName: true, cell: ({ line }) => line.device }, { label: t("col.state"), cell: ({ line }) => line.state !== "received" && stateTag(line) },

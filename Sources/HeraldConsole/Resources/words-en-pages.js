@@ -15,6 +15,7 @@ export const WORDS = {
   "find.histogram": "{n} notifications from {from} to {to}", "find.matches": "notifications", "find.unfold": "Lines of {id}",
   "find.none": "Nothing matches.", "find.none.hint": "Take a word out of the search, or choose a longer time. The journal keeps the newest lines.", "find.all": "Show all notifications",
   "find.back": "Searched back to {time} in {took}.", "find.on": "Go on searching", "find.missing": "No answer from {nodes}: lines are missing.",
+  "views.title": "Saved views", "views.save": "Save view", "views.name": "Name of the view", "views.keep": "Save", "views.remove": "Remove the view {name}",
 
   "one.title": "Notification {id}", "one.heading": "Notification", "one.copy.id": "Copy", "one.after": "after {time}", "one.by": "See the newer one, {id}",
   "one.watching": "More may come: this page shows it.", "one.life": "Its life", "one.request": "Request", "one.answer": "Answer", "one.received": "Received",
@@ -37,7 +38,7 @@ export const WORDS = {
   "device.revoke.words": "{name} loses its connection now and its certificate for ever. It cannot be undone.", "device.about": "About it", "device.id": "Identifier",
   "device.since": "Connected", "device.seen": "Last seen", "device.from": "From", "device.enrolled": "Enrolled", "device.serial": "Serial number",
   "device.noapps": "No app is registered on it.", "device.registered": "Registered", "device.disabled": "disabled", "device.removed": "removed", "device.disconnect": "Disconnect", "device.disconnected": "Disconnected: it will come again.", "device.label": "Set labels", "device.labelled": "The labels are set.", "device.token": "Token", "device.copy": "Copy token",
-  "device.last": "Last notifications", "device.all": "All", "device.nothing": "No notification for it in the journal.",
+  "device.last": "Last notifications", "device.watch": "Watch live", "device.waits": "Waits since", "device.nothing": "No notification for it in the journal.",
 
   "refusals.what": "Requests that providers were refused, since the service started.", "refusals.none": "No request was refused since the service started.",
   "refusals.nobody": "Unknown provider", "refusals.share": "{share} of its requests", "refusals.spark": "{reason}: {count} in the last hour", "refusals.hour": "last hour",
@@ -74,9 +75,15 @@ export const WORDS = {
   "provider.unknown": "No credential has this identifier.", "provider.revoke.title": "Revoke this credential?", "provider.revoke.words": "{name} is refused from now on, for ever. It cannot be undone.",
   "provider.kind": "Kind", "provider.made": "Made", "provider.norefusal": "None of its requests was refused since the service started.", "provider.nothing": "The journal has no notification of it.",
 
-  "channels.topic": "Bundle identifier", "channels.none": "No channel yet.", "channels.what": "Providers make and delete them with the provider API.", "channels.id": "Channel", "channels.policy": "Storage",
+  "channels.topic": "Bundle identifier", "channels.none": "No channel yet.", "channels.what": "Providers make and delete them with the provider API, and people do it here.", "channels.id": "Channel", "channels.policy": "Storage",
   "channels.kept": "newest stored", "channels.keeps": "stores the newest", "channels.keeps.not": "stores nothing", "channels.subscribers": "Subscribers",
   "channels.published": "Sent", "channels.delivered": "Delivered", "channels.deeds": "Actions", "channels.send": "Send",
+  "channels.journal": "In the journal", "channels.add": "Make a channel", "channels.make": "Make it", "channels.environment": "Environment",
+  "channels.made": "{topic} has a new channel. Apps subscribe to it by this identifier:", "channels.delete": "Delete", "channels.deleted": "The channel is deleted.", "channels.delete.title": "Delete this channel?",
+  "channels.delete.words": {
+    one: "{id} of {topic} ({environment}), with {n} subscriber now. What it stores is lost, and its identifier never comes back.",
+    other: "{id} of {topic} ({environment}), with {n} subscribers now. What it stores is lost, and its identifier never comes back.",
+  },
  
 
   "drills.what": "Try what your provider does when the service has a bad day.", "drills.active": "Active drills", "drills.none": "No drill is active.", "drills.stop.all": "Stop all",

@@ -6,7 +6,7 @@ package enum BroadcastApps: Hashable, Sendable {
     /// The apps with these bundle identifiers.
     case only(Set<Topic>)
 
-    func contains(_ bundle: Topic) -> Bool {
+    package func contains(_ bundle: Topic) -> Bool {
         switch self {
         case .all: true
         case .only(let bundles): bundles.contains(bundle)

@@ -211,14 +211,6 @@ package final class ChannelService: Sendable {
 
     // MARK: - For operators
 
-    /// A summary of one channel.
-    package struct Summary: Sendable {
-        package let channel: BroadcastChannel
-        package let app: App
-        package let feed: ChannelFeed
-        package let hasStoredMessage: Bool
-    }
-
     /// Channels of an app in both environments, or of all apps, after an identifier in base64, by that text.
     package func summaries(
         of bundle: Topic?,
@@ -231,10 +223,14 @@ package final class ChannelService: Sendable {
         }
         let rest = entries.map { (id: $0.channel.id.base64, entry: $0) }.filter { $0.id > id ?? "" }
             .sorted { $0.id < $1.id }
-        let summaries = rest.prefix(limit).map { _, one in
-            Summary(channel: one.channel, app: one.app, feed: one.feed, hasStoredMessage: one.newest != nil)
+        return (rest.prefix(limit).map { Summary($0.entry) }, rest.count <= limit)
+    }
+
+    /// A summary of a channel; nil if there is none, or its deletion is under way.
+    package func summary(of id: ChannelID) -> Summary? {
+        look { directory in
+            directory.entry(id).flatMap { directory.entry(id, of: $0.app) }.map { Summary($0) }
         }
-        return (summaries, rest.count <= limit)
     }
 
     // MARK: - Parts
