@@ -7,7 +7,7 @@ import { bytes, clockTime, duration, fullTime, number, short, when } from "./for
 import { icon } from "./icons.js";
 import { json } from "./json.js";
 import { address, link, place } from "./router.js";
-import { search } from "./search.js";
+import { grouped, search } from "./search.js";
 import { bugReport, curl } from "./snippets.js";
 import { stateIcon, stateTag, tone } from "./states.js";
 import { button, copyAs, copyButton, dotted, empty, facts, failureNote, loading, note, section } from "./ui.js";
@@ -80,11 +80,12 @@ export default class Notification {
     if (!line?.device || !line.topic) return;
     try {
       const { items } = await search({ q: `device:${line.device} topic:${line.topic}`, limit: 200 });
-      const ids = [...new Set(items.map(({ unique_id: id }) => id))];
-      const at = ids.indexOf(line.unique_id);
+      // In the order in which they came: the end of one may be after the beginning of the next.
+      const came = ({ lines }) => Date.parse(lines.at(-1).time);
+      const groups = grouped(items).sort((one, other) => came(other) - came(one));
+      const at = groups.findIndex(({ line: { unique_id: id } }) => id === line.unique_id);
       if (at < 0) return;
-      const lineOf = (id) => id && items.find(({ unique_id: other }) => other === id);
-      this.neighbours = { after: lineOf(ids[at - 1]), before: lineOf(ids[at + 1]) };
+      this.neighbours = { after: groups[at - 1]?.line, before: groups[at + 1]?.line };
     } catch (error) {
       this.app.notice(error);
     }
