@@ -31,6 +31,7 @@ package struct Console: Sendable {
     private let control: [ControlRoute]
     private let testing: ConsoleTesting?
     private let journal: (any JournalSearching)?
+    private let tallies: (any JournalCounting)?
     private let logger: Logger
 
     package init(
@@ -44,6 +45,7 @@ package struct Console: Sendable {
         readGauges: @escaping @Sendable () -> Void = {},
         control: [ControlRoute] = [],
         journal: (any JournalSearching)? = nil,
+        tallies: (any JournalCounting)? = nil,
         testing: ConsoleTesting? = nil,
         logger: Logger
     ) {
@@ -58,6 +60,7 @@ package struct Console: Sendable {
         self.control = control
         self.testing = testing
         self.journal = journal
+        self.tallies = tallies
         self.logger = logger
     }
 
@@ -95,6 +98,7 @@ package struct Console: Sendable {
         live.addRoutes(to: routes)
         testing?.add(to: routes)
         journal.map(JournalRoutes.init)?.add(to: routes)
+        tallies.map(TallyRoutes.init)?.add(to: routes)
         return routes
     }
 

@@ -234,6 +234,7 @@ struct ConsoleHarness {
             metrics: metrics,
             control: [ControlRoute("echo") { $0 }],
             journal: StandInJournal(),
+            tallies: StandInTallies(),
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         )
     }

@@ -9,10 +9,16 @@ import Testing
         _ number: UInt64,
         topic: String = "com.example.app",
         reason: RefusalReason = .topicDisallowed,
+        environment: PushEnvironment = .sandbox,
         minute: Int64 = 100
     ) -> JournalEvent {
         JournalEvent(
-            refused: JournalRefusal(reason: reason, explanation: "why \(number)", topic: topic, environment: .sandbox),
+            refused: JournalRefusal(
+                reason: reason,
+                explanation: "why \(number)",
+                topic: topic,
+                environment: environment
+            ),
             id: NotificationID(high: 0, low: number),
             device: nil,
             app: nil,
@@ -21,12 +27,14 @@ import Testing
         )
     }
 
-    @Test func `requests with one provider, topic and reason are one group`() {
+    @Test func `requests with one provider, topic, environment and reason are one group`() {
         var groups = RefusalGroups()
         for number in 1...7 { groups.add(refusal(UInt64(number))) }
         groups.add(refusal(8, reason: .badTopic))
         groups.add(refusal(9, topic: "com.example.other"))
-        #expect(groups.all.map(\.count) == [1, 1, 7])
+        groups.add(refusal(10, environment: .production))
+        #expect(groups.all.map(\.count) == [1, 1, 1, 7])
+        #expect(groups.all.map(\.key.environment) == [.production, .sandbox, .sandbox, .sandbox])
         #expect(groups.all.last?.samples.map(\.explanation) == ["why 3", "why 4", "why 5", "why 6", "why 7"])
     }
 

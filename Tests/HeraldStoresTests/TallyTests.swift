@@ -55,13 +55,15 @@ struct TallyTests {
         await fixture.close()
     }
 
+    private static let moment = ManualClock().now()
+
     private static func refused(_ environment: PushEnvironment, app: AppNumber? = nil) -> JournalEvent {
         JournalEvent(
             refused: JournalRefusal(reason: .badTopic, explanation: "", topic: nil, environment: environment),
             id: NotificationID(high: 1, low: 1),
             device: nil,
             app: app,
-            at: WallTime(milliseconds: 1),
+            at: moment,
             request: JournalRequest(pushType: .voip, priority: nil)
         )
     }
@@ -77,7 +79,8 @@ struct TallyTests {
         #expect(counts == Self.expected(lines))
         func key(_ app: TallyApp) -> TallyKey {
             let traits = JournalTraits(pushType: .voip, priority: nil)
-            return TallyKey(hour: 0, app: app, traits: traits, state: .refusedByService)
+            let hour = TallyKey.hour(of: Self.moment)
+            return TallyKey(hour: hour, app: app, traits: traits, state: .refusedByService)
         }
         #expect(counts == [key(.none(.sandbox)): 2, key(.none(.production)): 1, key(.app(AppNumber(.max))): 1])
         await fixture.close()

@@ -28,6 +28,10 @@ PATHS = re.search(
 PAGES = [f"^/{re.sub(':[a-z]+', '[^/]+', path)}$" for path in re.findall(r'"([^"]*)"', PATHS)]
 
 
+#: The beginning of every stream of the service.
+FIRST_EVENTS = 'event: status\ndata: {"version": 1}\n\nevent: caught\ndata: {"newest": 0}\n\nevent: counts\ndata: {}\n\n'
+
+
 class FakeConsole(MadeUpServer):
     """Serves the page, and answers its requests from a table: `answers["GET /v1/status"]` is a value or a function."""
 
@@ -110,7 +114,7 @@ class Request(MadeUpRequest):
 
     def events(self):
         numbers = itertools.count(1)
-        self.stream(lambda event: f"id: {next(numbers)}\nevent: {event[0]}\ndata: {json.dumps(event[1])}\n\n")
+        self.stream(lambda event: f"id: {next(numbers)}\nevent: {event[0]}\ndata: {json.dumps(event[1])}\n\n", FIRST_EVENTS)
 
 
 @pytest.fixture

@@ -123,16 +123,26 @@ def devices(path, query, body):
 
 REFUSALS = [
     {
-        "provider": "key K7F2ABCDEF of team ABCDE12345", "topic": "com.example.weather", "reason": "TopicDisallowed", "status": 400, "count": 2114, "first": at(-86400),
+        "provider": "key K7F2ABCDEF of team ABCDE12345", "topic": "com.example.weather", "environment": "production", "reason": "TopicDisallowed", "status": 400, "count": 2114, "first": at(-86400),
         "last": at(-12), "share": 0.124, "per_minute": [number % 7 for number in range(60)],
         "samples": [{"time": at(-12 - number), "id": ID.format(9), "explanation": "The key's team does not own the topic com.example.weather: it belongs to team XYZDE12345."} for number in range(5)],
     },
     {
-        "provider": "certificate 0A1B2C", "topic": "com.example.mail", "reason": "Unregistered", "status": 410, "count": 31, "first": at(-7200), "last": at(-600), "share": 0.02,
+        "provider": "certificate 0A1B2C", "topic": "com.example.mail", "environment": "sandbox", "reason": "Unregistered", "status": 410, "count": 31, "first": at(-7200), "last": at(-600), "share": 0.02,
         "per_minute": [0] * 40 + [3] * 20, "samples": [{"time": at(-600), "id": ID.format(77), "explanation": "The app was removed from the device."}],
     },
-    {"provider": None, "topic": None, "reason": "MissingProviderToken", "status": 403, "count": 3, "first": at(-900), "last": at(-800), "share": None, "per_minute": [0] * 60, "samples": []},
+    {"provider": None, "topic": None, "environment": "production", "reason": "MissingProviderToken", "status": 403, "count": 3, "first": at(-900), "last": at(-800), "share": None, "per_minute": [0] * 60, "samples": []},
 ]
+
+
+def tallies(path, query, body):
+    wanted = {
+        "outcome": {"received": 1200, "delivered": 1000, "delivered_from_storage": 90, "replaced": 60, "discarded": 40, "refused": 14},
+        "state": {"received": 1200, "delivered": 1000, "replaced": 60, "discarded from storage (expired)": 40},
+        "type": {"alert": 1100, "background": 100}, "priority": {"10": 1100, "5": 100},
+    }[query.get("by", "outcome")]
+    hours = [{"time": at(-3600 * hour), "counts": {name: max(1, count // 24) for name, count in wanted.items()}} for hour in (20, 3, 2)]
+    return {"from": at(-86400), "to": at(0), "sums": wanted, "hours": hours, "missing_nodes": []}
 
 
 CREDENTIALS = [
@@ -188,7 +198,7 @@ def answers():
         "GET /v1/session": {"name": "Ada", "role": "admin", "mode": "full", "drills": "admin", "environments": ["production", "sandbox"]},
         "POST /v1/session": {"name": "Ada", "role": "admin", "mode": "full", "drills": "admin", "environments": ["production", "sandbox"]},
         "DELETE /v1/session": None,
-        "GET /v1/status": {"version": "0.9.0", "pid": 4711, "started": at(-273600), "devices_connected": 18204, "notifications_waiting": 9310},
+        "GET /v1/status": {"version": "0.9.0", "pid": 4711, "started": at(-273600), "now": at(0), "environments": ["production", "sandbox"], "mode": "full", "devices_connected": 18204, "notifications_waiting": 9310, "drills": [], "disk_free_bytes": 10**10, "journal": {"first": at(-86400 * 20), "last": at(-1)}},
         "GET /v1/clock": {"now": at(0), "milliseconds": int(NOW.timestamp() * 1000), "adjustable": True},
         "GET /v1/series": series,
         "GET /v1/problems": lambda path, query, body: {"items": PROBLEMS + ([{**PROBLEMS[0], "what": "The disk was nearly full", "since": at(-90000), "until": at(-88000)}] if query else [])},
@@ -197,6 +207,7 @@ def answers():
         "GET /v1/devices": devices,
         "GET /v1/devices/*": device,
         "POST /v1/devices/*": {},
+        "GET /v1/tallies": tallies,
         "GET /v1/refusals": {"items": REFUSALS},
         "GET /v1/credentials": {"items": CREDENTIALS, "next": None},
         "GET /v1/credentials/*": lambda path, query, body: next(({**one} for one in CREDENTIALS if one["id"] == path.rpartition("/")[2]), (404, {"error": "no credential has this identifier"})),

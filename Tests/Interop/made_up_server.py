@@ -94,8 +94,8 @@ class MadeUpRequest(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    def stream(self, written):
-        """Sends events, as `written` writes each, until the server stops or the browser leaves."""
+    def stream(self, written, first=": hello\n\n"):
+        """Sends the first text, and events, as `written` writes each, until the server stops or the browser leaves."""
         self.send_response(200)
         self.send_header("content-type", "text/event-stream")
         self.send_header("connection", "close")
@@ -103,7 +103,7 @@ class MadeUpRequest(BaseHTTPRequestHandler):
         self.close_connection = True
         watcher = self.service.watch()
         try:
-            self.wfile.write(b": hello\n\n")
+            self.wfile.write(first.encode())
             while (event := watcher.get()) is not None:
                 self.wfile.write(written(event).encode())
         finally:

@@ -62,6 +62,8 @@ def test_any_node_shows_the_whole_also_when_one_is_gone(trio, nodes):
     assert "did not answer" not in find().stderr
     search = lambda: herald("journal", f"id:{answer.id} topic:{TOPIC}", "--json", "--data", c.data, check=False)
     assert {(line["node"], line["state"]) for line in json.loads(search().stdout)} == places()
+    counts = lambda: json.loads(ask(c, f"/v1/tallies?app={TOPIC}&by=state")[1])
+    assert counts()["sums"] == {state: 1 for state in ("received", "stored (before it is sent)", "delivered from storage")}
     # The node that is asked has none of the lines.
     assert herald("journal", answer.id, "--wait", "30s", "--until", "delivered", "--data", c.data).returncode == 0
     times = [line["time"] for line in c.journal("--device", device.id)]
@@ -77,6 +79,7 @@ def test_any_node_shows_the_whole_also_when_one_is_gone(trio, nodes):
     assert "node1" in searched.stdout and "node2 did not answer" in searched.stderr
     headers, _ = ask(c, f"/v1/journal?notification={answer.id}")
     assert headers["herald-missing-nodes"] == "node2"
+    assert counts()["missing_nodes"] == ["node2"] and counts()["sums"]["received"] == 1
     code, words = evict(trio, "node2")
     assert code == 1 and "node2 is live" in words and "stop it first" in words
     code, words = evict(trio, "node4")

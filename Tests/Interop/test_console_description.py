@@ -250,6 +250,8 @@ def test_every_route_answers_as_described(fresh, description):
     check("get", "/v1/problems", 400, actual="/v1/problems?history=all")
     assert len(check("get", "/v1/series", actual="/v1/series?names=received")["series"]["received"]) == 900
     check("get", "/v1/series", 400, actual="/v1/series?range=1y")
+    assert check("get", "/v1/tallies", actual=f"/v1/tallies?app={TOPIC}&by=state&from=-31d")["sums"]["received"] == 1
+    check("get", "/v1/tallies", 400, actual="/v1/tallies?from=-90d")
     check("get", "/v1/events", 400, actual="/v1/events?want=everything")
     check("post", "/v1/tools/check", body={"payload": {"aps": {"allert": "x"}}})
     check("post", "/v1/tools/preview", body={"payload": {"aps": {"alert": "x"}}, "languages": ["en", "de"]})

@@ -10,21 +10,22 @@ import axe
 import pytest
 from agents import curl
 from console_page import RESOURCES, SHARED
-from console_service import ID, REFUSALS, at, line
+from console_service import CATCHING, DRILL, ID, REFUSALS, at, line
 from selenium.webdriver import ActionChains
 from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import Select
 from service import TOPIC, herald
 
 ONE = ID.format(0x8002)
 KEY = "key%20K7F2ABCDEF%20of%20team%20ABCDE12345"
-OPEN = "|".join(REFUSALS[0][name] for name in ("provider", "topic", "reason"))
+OPEN = "|".join(REFUSALS[0][name] for name in ("provider", "topic", "environment", "reason"))
 #: Each page with an element that is there once it is drawn.
 PAGES = {
     "now": ("/", ".tile"), "notifications": ("/notifications", ".found tr"), "notification": (f"/notifications/{ONE}", ".life li"),
     "unknown notification": ("/notifications/nobody", ".reasons"), "inbox": (f"/inbox?open={ID.format(0x8001)}&tab=check", ".is-open .problems"),
     "compose": ("/compose?device=kitchen", ".previews li"), "devices": ("/devices", ".table td"), "device": ("/devices/kitchen", ".table td"),
     "providers": ("/providers?add=certificate", ".table td"), "provider": (f"/providers/{KEY}", ".around li"), "refusals": (f"/refusals?open={OPEN}", ".samples li"),
-    "channels": ("/channels", ".table td"), "drills": ("/drills", ".note"), "tools": ("/tools?tool=jwt", "textarea"), "settings": ("/settings", ".facts dd"),
+    "counts": ("/counts?range=7d", ".table td"), "channels": ("/channels", ".table td"), "drills": ("/drills", ".note"), "tools": ("/tools?tool=jwt", "textarea"), "settings": ("/settings", ".facts dd"),
     "tokens": ("/settings?part=tokens", ".table td"), "audit": ("/settings?part=audit", ".table td"), "nothing": ("/settings?part=sessions", ".table td"),
 }
 
@@ -51,7 +52,7 @@ def resize(page, width, dark):
 def unusual(console):
     """A service in which everything unusual is on."""
     console.answers["GET /v1/status"] = {
-        **console.answers["GET /v1/status"], "drills": 1, "catching": True, "clock_moved_seconds": 3600, "disk_free_bytes": 10**10,
+        **console.answers["GET /v1/status"], "drills": [DRILL], "catching": CATCHING, "clock_moved_seconds": 3600,
     }
     return console
 
@@ -208,6 +209,46 @@ def test_a_page_shows_what_its_reader_may_do(chromium, unusual, role, mode, miss
         words = {element.text for element in page.all("a, button")}
         assert words & set(missing) == set(), path
     assert ("Compose" in {element.text for element in page.all(".rail a")}) == (role == "sender")
+
+
+def test_the_environment_stays_while_the_page_changes(chromium, console):
+    page = show(chromium, console, "/", ".tile")
+    Select(page.one(".head-environment")).select_by_visible_text("production")
+    page.until(lambda: page.driver.current_url.endswith("/?environment=production"))
+    page.until(lambda: [body["q"] for name, _, body in console.asked if name == "POST /v1/journal/search"][-1] == "environment:production")
+    page.one(".rail a", "Notifications").click()
+    page.one(".found tr")
+    assert page.driver.current_url.endswith("/notifications?environment=production")
+    assert page.all(".found tbody tr") and "sandbox" not in page.one(".found").text
+    page.press("g", "r")
+    page.one(".refusal")
+    assert [group.text.split("\n")[0].rstrip("0123456789 ") for group in page.all(".refusal")] == ["TopicDisallowed", "MissingProviderToken"]
+    page.press("g", "c")
+    page.one(".previews li")
+    assert Select(page.one("label", "Environment").find_element("xpath", "../select")).first_selected_option.text == "production"
+    Select(page.one(".head-environment")).select_by_visible_text("sandbox")
+    page.until(lambda: Select(page.one("label", "Environment").find_element("xpath", "../select")).first_selected_option.text == "sandbox")
+    Select(page.one(".head-environment")).select_by_visible_text("both environments")
+    page.until(lambda: page.driver.current_url.endswith("/compose"))
+    page.one(".rail a", "Refusals").click()
+    page.until(lambda: len(page.all(".refusal")) == 3)
+    console.answers["GET /v1/status"] = {**console.answers["GET /v1/status"], "environments": ["sandbox"]}
+    console.tell("status", {"version": 2})
+    page.gone(".head-environment")
+
+
+def test_an_unknown_identifier_has_the_reasons_that_hold(chromium, console):
+    console.answers["GET /v1/status"] = {**console.answers["GET /v1/status"], "journal": {"first": "2026-03-04T12:00:00.000Z", "last": at(0)}}
+    page = show(chromium, console, "/notifications/nobody", ".reasons")
+    page.until(lambda: "the journal's first line of" in page.one(".reasons").text)
+    assert "2026" in page.one(".reasons").text and "node" not in page.one(".reasons").text
+    found = console.answers["POST /v1/journal/search"]
+    console.answers["POST /v1/journal/search"] = lambda path, query, body: {**found(path, query, body), "missing_nodes": ["herald2"]}
+    page.one("button", "Try again").click()
+    page.until(lambda: "herald2" in page.one(".reasons").text)
+    console.answers["GET /v1/status"].pop("journal")
+    console.tell("status", {"version": 2})
+    page.until(lambda: "The journal has no line yet." in page.one(".reasons").text)
 
 
 @pytest.mark.parametrize("role, mode, may", [("sender", "full", True), ("viewer", "full", False), ("sender", "read-only", False)])
@@ -496,3 +537,34 @@ def test_a_push_is_found_on_the_real_service(chromium, shared, device):
     assert page.one(".page-head .mono").text == id
     assert "hello" not in page.run("return document.body.textContent")
     assert complaints(page) == []
+
+
+def test_seven_tabs_all_see_what_is_new(chromium, shared, device):
+    """Browsers have six connections for a service over HTTP/1.1, and each page would like to keep one."""
+    link = device.stay()
+    token = link.register()
+    page = chromium.open(herald("console", "--data", shared.data).stdout.strip(), ready=".tile")
+    driver, base = page.driver, page.driver.current_url
+    first = driver.current_window_handle
+    try:
+        driver.get(f"{base}notifications?q=device:{device.id}")
+        for number in range(7):
+            if number:
+                driver.switch_to.new_window("window")
+                driver.get(f"{base}notifications?q=device:{device.id}")
+            # As windows side by side: all of them are seen.
+            page.run("Object.defineProperty(document, 'hidden', {get: () => false})")
+            page.one(".empty")
+        held = driver.execute_async_script("const done = arguments[0]; navigator.locks.query().then(({held}) => done(held.length))")
+        assert held == 4
+        curl(shared, shared.provider_certificate(TOPIC), token, b'{"aps":{"alert":"hello"}}', topic=TOPIC)
+        link.notification()
+        for handle in driver.window_handles:
+            driver.switch_to.window(handle)
+            page.until(lambda: "delivered" in page.one("main").text, "a tab has no new line")
+    finally:
+        for handle in driver.window_handles:
+            if handle != first:
+                driver.switch_to.window(handle)
+                driver.close()
+        driver.switch_to.window(first)

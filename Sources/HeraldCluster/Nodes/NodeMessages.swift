@@ -47,6 +47,8 @@ package enum NodeMessageKind: String, Hashable, Sendable {
     case journal
     /// A search in the journal, which asks for the lines of the node.
     case search
+    /// A question for the numbers of lines in the node's journal.
+    case tallies
     /// A question for the state of the node.
     case state
 }

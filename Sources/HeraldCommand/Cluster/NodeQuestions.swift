@@ -13,10 +13,12 @@ struct NodeQuestions: Sendable {
     /// - Parameters:
     ///   - journal: The lines of this node's own journal.
     ///   - search: The lines of a search in it.
+    ///   - tallies: The numbers of lines in it.
     ///   - report: The state of this node.
     func answer(
         journal: @escaping @Sendable (JournalQuestion, _ limit: Int) async throws -> [JournalEntry],
         search: @escaping @Sendable (SearchInquiry) async throws -> NodeSearchPage,
+        tallies: @escaping @Sendable (TallyQuestion) async throws -> [Int64: [String: Int]],
         report: @escaping @Sendable () -> NodeReport
     ) {
         exchange.receive(.journal) { payload, _, reply in
@@ -35,6 +37,13 @@ struct NodeQuestions: Sendable {
             guard let inquiry = Self.decode(payload, as: SearchInquiry.self) else { return }
             Task {
                 guard let page = try? await search(inquiry), let body = Self.encode(page) else { return }
+                reply(body)
+            }
+        }
+        exchange.receive(.tallies) { payload, _, reply in
+            guard let question = Self.decode(payload, as: TallyQuestion.self) else { return }
+            Task {
+                guard let counts = try? await tallies(question), let body = Self.encode(counts) else { return }
                 reply(body)
             }
         }
@@ -58,6 +67,13 @@ struct NodeQuestions: Sendable {
         guard !nodes.isEmpty, let body = Self.encode(inquiry) else { return [:] }
         let answers = await answers(to: body, as: .search, of: nodes)
         return answers.compactMapValues { Self.decode($0, as: NodeSearchPage.self) }
+    }
+
+    /// The numbers of lines in other nodes' journals, by hour; nodes without an answer are absent.
+    func tallies(_ question: TallyQuestion, of nodes: Set<NodeName>) async -> [NodeName: [Int64: [String: Int]]] {
+        guard !nodes.isEmpty, let body = Self.encode(question) else { return [:] }
+        let answers = await answers(to: body, as: .tallies, of: nodes)
+        return answers.compactMapValues { Self.decode($0, as: [Int64: [String: Int]].self) }
     }
 
     /// The states of nodes; nodes without an answer within ``ClusterLimits/answerTime`` are absent.

@@ -78,10 +78,13 @@ struct ServiceRun {
             started: started
         )
         let search = ServiceSearch(assembly)
+        let tallies = ServiceTallies(journal: assembly.journal, clock: assembly.clock, turns: search.turns)
         assembly.cluster?.questions.answer { [journal = assembly.journal] question, limit in
             try await journal.ownLines(question, limit: limit)
         } search: {
             try await search.page($0)
+        } tallies: {
+            try await tallies.ownTallies($0)
         } report: {
             administration.nodeReport
         }
@@ -107,6 +110,7 @@ struct ServiceRun {
                 ).route,
             ],
             journal: search,
+            tallies: tallies,
             testing: ConsoleTesting(
                 inbox: ServiceInbox(assembly),
                 sender: ServiceSender(assembly, port: api),

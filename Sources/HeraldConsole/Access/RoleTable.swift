@@ -36,7 +36,7 @@ enum RoleTable {
         ]
         // Readings of a viewer.
         + [
-            "status", "journal", "journal/{id}", "events", "series", "problems", "refusals", "credentials",
+            "status", "journal", "journal/{id}", "events", "series", "tallies", "problems", "refusals", "credentials",
             "credentials/{id}", "devices", "devices/{id}", "apps", "channels", "drills", "clock",
         ].map { reads("/v1/\($0)") }
         + [asks("/v1/journal/search", .viewer)]

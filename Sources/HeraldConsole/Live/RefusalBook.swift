@@ -14,6 +14,7 @@ package struct RefusalEntry: Codable, Hashable, Sendable {
     package let provider: String?
     /// Empty if the requests named none.
     package let topic: String
+    package let environment: PushEnvironment
     package let reason: String
     package let status: Int
     package let count: Int
@@ -27,7 +28,7 @@ package struct RefusalEntry: Codable, Hashable, Sendable {
     package let samples: [Sample]
 
     private enum CodingKeys: String, CodingKey {
-        case provider, topic, reason, status, count, first, last, share
+        case provider, topic, environment, reason, status, count, first, last, share
         case perMinute = "per_minute"
         case samples
     }
@@ -67,6 +68,7 @@ package final class RefusalBook: Sendable {
             RefusalEntry(
                 provider: provider(group.key.sender),
                 topic: topic(of: group.key),
+                environment: group.key.environment,
                 reason: group.key.reason.rawValue,
                 status: group.key.reason.httpStatus,
                 count: group.count,
@@ -94,11 +96,12 @@ package final class RefusalBook: Sendable {
                 share > RefusalBook.worryingShare
             else { return nil }
             let (sender, topic) = (provider(group.key.sender) ?? "unknown credentials", topic(of: group.key))
+            let environment = group.key.environment.rawValue
             return ProblemFinding(
                 .refusals,
-                of: "\(sender) \(topic) \(group.key.reason.rawValue)",
+                of: "\(sender) \(topic) \(environment) \(group.key.reason.rawValue)",
                 "more than 5 % of the requests of \(sender) are refused: \(group.key.reason.rawValue)"
-                    + (topic.isEmpty ? "" : " for \(topic)")
+                    + (topic.isEmpty ? "" : " for \(topic)") + " in \(environment)"
             )
         }
     }

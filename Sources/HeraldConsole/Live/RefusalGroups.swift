@@ -44,7 +44,7 @@ package struct MinuteCounts: Sendable {
     private static func place(_ minute: Int64) -> Int { Int(minute % Int64(minutes)) }
 }
 
-/// Refused requests in groups of provider, topic and reason, in memory.
+/// Refused requests in groups of provider, topic, environment and reason, in memory.
 ///
 /// A group that was not seen for the longest time makes room for a new one.
 package struct RefusalGroups: Sendable {
@@ -56,6 +56,7 @@ package struct RefusalGroups: Sendable {
         /// No app where the topic has none.
         package let app: AppNumber
         package let topic: String?
+        package let environment: PushEnvironment
         package let reason: RefusalReason
     }
 
@@ -96,6 +97,7 @@ package struct RefusalGroups: Sendable {
             sender: event.request?.sender ?? .unknown,
             app: event.app,
             topic: refusal.topic,
+            environment: refusal.environment,
             reason: refusal.reason
         )
         clock += 1

@@ -37,6 +37,7 @@ enum ConsoleAssets {
         "main.js": .script(PackageResources.main_js),
         "page-channels.js": .script(PackageResources.page_channels_js),
         "page-compose.js": .script(PackageResources.page_compose_js),
+        "page-counts.js": .script(PackageResources.page_counts_js),
         "page-device.js": .script(PackageResources.page_device_js),
         "page-devices.js": .script(PackageResources.page_devices_js),
         "page-drills.js": .script(PackageResources.page_drills_js),

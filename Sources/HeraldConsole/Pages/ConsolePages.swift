@@ -9,7 +9,7 @@ struct ConsolePages: Sendable {
     /// The paths of the page; `main.js` shows what belongs to each.
     static let paths = [
         "", "notifications", "notifications/:id", "inbox", "compose", "devices", "devices/:id", "providers",
-        "providers/:id", "refusals", "channels", "drills", "tools", "settings",
+        "providers/:id", "refusals", "counts", "channels", "drills", "tools", "settings",
     ]
     private static let forever = "public, max-age=31536000, immutable"
 

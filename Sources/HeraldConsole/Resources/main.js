@@ -5,7 +5,7 @@ import { h, render } from "./dom.js";
 import { setServiceTime } from "./format.js";
 import { hearKeys } from "./keys.js";
 import { Live } from "./live.js";
-import { followLinks, route } from "./router.js";
+import { ENVIRONMENTS, followLinks, kept, route } from "./router.js";
 import { frame } from "./shell.js";
 import { loading } from "./ui.js";
 import { search } from "./search.js";
@@ -19,14 +19,15 @@ const ROLES = ["viewer", "sender", "admin"];
 const app = {
   /** The person and the role; null without a session, undefined before it is known. */
   session: undefined,
-  /** The state of the service, with the newest counts. */
+  /** The state of the service. */
   status: {},
+  /** The newest values of the series. */
+  counts: {},
   link: { up: true },
   route: route(),
   /** The open page; null while it is loaded. */
   page: null,
   told: null,
-  drills: [],
   /** A question to the person: `{ title, words, act, typed }`. */
   question: null,
   isMoreOpen: false,
@@ -53,8 +54,17 @@ const app = {
     soon ??= setTimeout(() => app.draw(), Math.max(0, drawnAt + DRAW_INTERVAL - performance.now()));
   },
 
-  /** Opens an address of the console. */
+  /** The environment that is shown; empty for both. */
+  get environment() {
+    return ENVIRONMENTS.find((name) => name === this.route.query.environment) ?? "";
+  },
+
+  /** Opens an address of the console, with the present environment. */
   go(address, isReplacing = false) {
+    this.show(kept(address), isReplacing);
+  },
+
+  show(address, isReplacing) {
     if (isReplacing) history.replaceState(null, "", address);
     else history.pushState(null, "", address);
     follow();
@@ -67,7 +77,7 @@ const app = {
       if (value === null || value === undefined || value === "") query.delete(name);
       else query.set(name, value);
     }
-    this.go(query.size ? `${location.pathname}?${query}` : location.pathname, isReplacing);
+    this.show(query.size ? `${location.pathname}?${query}` : location.pathname, isReplacing);
   },
 
   /** Tells what was done, or what failed. */
@@ -149,7 +159,7 @@ const app = {
 
   /** Listens to the events that the open page wants. */
   listen() {
-    live.want(new Set(["counts", "problems", ...(this.page?.want ?? [])]), this.page?.linesQuery ?? "");
+    live.want(new Set(["counts", "problems", "status", ...(this.page?.want ?? [])]), this.page?.linesQuery ?? "");
   },
 
   tryNow() {
@@ -157,9 +167,9 @@ const app = {
   },
 
   async readStatus() {
-    const status = await get("/v1/status");
-    this.drills = status.drills ? await get("/v1/drills") : [];
-    this.status = { ...this.status, ...status };
+    this.status = await get("/v1/status");
+    const now = Date.parse(this.status.now);
+    if (now) setServiceTime(now);
     this.draw();
   },
 };
@@ -185,9 +195,8 @@ function drawNow() {
 
 const live = new Live(
   (kind, data) => {
-    if (kind === "counts") app.status = { ...app.status, ...data };
-    // A drill, a moved clock and the like are problems too.
-    if (kind === "problems") app.readStatus().catch((error) => app.notice(error));
+    if (kind === "counts") app.counts = data;
+    if (kind === "status") app.readStatus().catch((error) => app.notice(error));
     app.page?.hear?.(kind, data);
     app.drawSoon();
   },
@@ -264,7 +273,6 @@ async function start() {
     else setTimeout(start, 2000);
     return app.draw();
   }
-  get("/v1/clock").then(({ milliseconds }) => setServiceTime(milliseconds)).catch(() => {});
   app.readStatus().catch((error) => app.notice(error));
   return follow();
 }

@@ -23,7 +23,7 @@ export default class Compose {
     this.app = app;
     this.kind = query.channel ? "channel" : "device";
     this.draft = {
-      device: query.device ?? "", token: "", channel: query.channel ?? "", topic: query.topic ?? "", environment: app.may("admin") && query.environment === "production" ? "production" : "sandbox",
+      device: query.device ?? "", token: "", channel: query.channel ?? "", topic: query.topic ?? "", environment: app.may("admin") && app.environment === "production" ? "production" : "sandbox",
       type: "alert", priority: "10", expiration: "", collapse: "", tag: "",
     };
     this.mode = "form";
@@ -40,6 +40,11 @@ export default class Compose {
 
   async start() {
     await Promise.all([this.readDevices(), this.readApps(), this.check()]);
+  }
+
+  follow() {
+    const { environment } = this.app;
+    if (environment === "sandbox" || (environment && this.app.may("admin"))) this.draft.environment = environment;
   }
 
   close() {

@@ -5,7 +5,7 @@ import { h } from "./dom.js";
 import { ago, day, fullTime, number, short, shortTime, when } from "./format.js";
 import { connection, labels } from "./page-devices.js";
 import { address, link, place } from "./router.js";
-import { grouped, search } from "./search.js";
+import { grouped, search, within } from "./search.js";
 import { stateTag } from "./states.js";
 import { table } from "./table.js";
 import { button, copyButton, dotted, empty, facts, failureNote, field, form, loading, section } from "./ui.js";
@@ -31,7 +31,11 @@ export default class Device {
   }
 
   get linesQuery() {
-    return `device:${this.id}`;
+    return within(`device:${this.id}`, this.app.environment);
+  }
+
+  follow() {
+    this.start();
   }
 
   get path() {
@@ -131,7 +135,7 @@ export default class Device {
 
   appList() {
     const { app, device } = this;
-    const apps = device.apps ?? [];
+    const apps = (device.apps ?? []).filter(({ environment }) => !app.environment || environment === app.environment);
     return section(t("devices.apps"), { key: "apps" }, apps.length === 0 ? empty(t("device.noapps")) : table({
       caption: t("devices.apps"), rows: apps, id: (one) => `${one.topic} ${one.environment}`, columns: [
         { label: t("col.app"), place: "main", cell: (one) => [h("span", null, dotted(one.topic)), one.environment === "sandbox" && h("span", { class: "tag" }, t("env.sandbox"))] },

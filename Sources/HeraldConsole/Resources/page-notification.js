@@ -13,7 +13,7 @@ import { stateIcon, stateTag, tone } from "./states.js";
 import { button, copyButton, dotted, empty, facts, failureNote, loading, note, section } from "./ui.js";
 import { t } from "./words.js";
 
-const WAIT = 25;
+/** Time between looks at a life that goes on: in a cluster, its lines may come at other nodes. */
 const RETRY = 3000;
 /** Steps of a life that are drawn; a broadcast may have one for each device. */
 const MOST_STEPS = 60;
@@ -28,6 +28,19 @@ export default class Notification {
 
   get title() {
     return t("one.title", { id: short(this.id) });
+  }
+
+  /** The lines of the life come with the events of the page. */
+  get want() {
+    return this.life?.final ? [] : ["lines"];
+  }
+
+  get linesQuery() {
+    return this.life?.final ? "" : `id:${this.id}`;
+  }
+
+  hear(kind) {
+    if (kind === "lines") this.read();
   }
 
   async start() {
@@ -47,31 +60,40 @@ export default class Notification {
     this.read();
   }
 
-  async read(wait) {
+  async read() {
     this.reading?.abort();
     const request = new AbortController();
     this.reading = request;
     try {
-      const path = `/v1/journal/${encodeURIComponent(this.id)}`;
-      this.life = await get(wait ? withQuery(path, { wait, until: "final" }) : path, request.signal);
+      this.life = await get(`/v1/journal/${encodeURIComponent(this.id)}`, request.signal);
       this.failure = null;
     } catch (error) {
-      if (error.name === "AbortError") return false;
+      if (error.name === "AbortError") return;
       this.app.notice(error);
       if (!this.life || error.status === 404) this.failure = error;
+      if (error.status === 404) await this.readMissing();
     }
     if (!this.isClosed) this.app.draw();
-    return true;
+  }
+
+  /** Which nodes of a cluster could not say whether they have it. */
+  async readMissing() {
+    try {
+      this.missing = (await search({ q: `id:${this.id}`, limit: 1 })).missing_nodes.join(", ");
+    } catch (error) {
+      this.app.notice(error);
+    }
   }
 
   /** Follows a life until its end. */
   async watchLife() {
     while (!this.isClosed && this.app.session && this.life && !this.life.final) {
-      const [before, count] = [performance.now(), this.life.lines.length];
-      if (document.hidden || !this.app.link.up || !(await this.read(WAIT)) || (performance.now() - before < 1000 && this.life.lines.length === count)) {
-        await new Promise((done) => (this.timer = setTimeout(done, RETRY)));
-      } else if (this.life.lines.length > count) this.app.say([this.life.state].join());
+      const count = this.life.lines.length;
+      await new Promise((done) => (this.timer = setTimeout(done, RETRY)));
+      if (!document.hidden && this.app.link.up && this.life.lines.length === count && !this.life.final) await this.read();
+      if (this.life.lines.length > count) this.app.say(this.life.state);
     }
+    if (!this.isClosed) this.app.listen();
   }
 
   /** The notifications of the same app for the same device, before and after this one. */
@@ -118,7 +140,10 @@ export default class Notification {
   }
 
   unknown() {
-    return empty(t("one.unknown"), h("ul", { class: "reasons" }, ["never", "old", "refused", "node"].map((reason) => h("li", { key: reason }, t(`one.unknown.${reason}`)))),
+    const { journal } = this.app.status;
+    const reasons = this.failure?.status === 400 ? ["form"] : ["never", journal ? "old" : "empty", "refused", this.missing && "node"].filter(Boolean);
+    return empty(t("one.unknown"), h("p", null, t("one.unknown.reasons")),
+      h("ul", { class: "reasons" }, reasons.map((reason) => h("li", { key: reason }, t(`one.unknown.${reason}`, { time: journal && fullTime(journal.first), nodes: this.missing })))),
       h("p", { class: "actions" }, link("/refusals", { class: "button" }, t("place.refusals")), button(t("failure.retry"), () => this.start())));
   }
 

@@ -7,7 +7,7 @@ import { h } from "./dom.js";
 import { clockTime, duration, fullTime, number, short, shortTime, when } from "./format.js";
 import { icon } from "./icons.js";
 import { address, link, place } from "./router.js";
-import { asCSV, grouped, search, took } from "./search.js";
+import { asCSV, grouped, search, took, within } from "./search.js";
 import { stateTag } from "./states.js";
 import { table } from "./table.js";
 import { button, choice, dotted, empty, failureNote, field, form, iconButton, loading } from "./ui.js";
@@ -48,21 +48,26 @@ export default class Notifications {
   }
 
   get linesQuery() {
-    return this.isLive ? this.q : "";
+    return this.isLive ? within(this.q, this.environment) : "";
   }
 
   set({ query }) {
     this.q = query.q ?? "";
     this.typed = this.q;
+    this.environment = this.app.environment;
     this.from = query.from ?? "";
     this.to = query.to ?? "";
     this.isLive = query.live !== "0" && !this.to;
   }
 
   follow(route) {
-    const before = [this.q, this.from, this.to].join("\n");
+    const before = this.question;
     this.set(route);
-    if (before !== [this.q, this.from, this.to].join("\n")) this.start();
+    if (before !== this.question) this.start();
+  }
+
+  get question() {
+    return [this.q, this.from, this.to, this.environment].join("\n");
   }
 
   start() {
@@ -90,7 +95,7 @@ export default class Notifications {
     const after = this.from && !cursor ? this.from : this.after;
     this.after = after;
     try {
-      const answer = await search({ q: this.q, after: this.from ? after : null, before: this.to || null, limit: LIMIT, cursor }, request.signal);
+      const answer = await search({ q: within(this.q, this.environment), after: this.from ? after : null, before: this.to || null, limit: LIMIT, cursor }, request.signal);
       const known = new Set(answer.items.map(nameOf));
       const isNew = (line) => !known.has(nameOf(line)) && line.time >= (answer.items[0]?.time ?? "");
       this.lines = cursor ? [...this.lines, ...answer.items] : [...this.waiting.filter(isNew), ...answer.items];

@@ -7,6 +7,7 @@ import { ago, clockTime, duration, now, number, short, when } from "./format.js"
 import { icon } from "./icons.js";
 import { Repeat } from "./repeat.js";
 import { address, link, place } from "./router.js";
+import { within } from "./search.js";
 import { stateTag } from "./states.js";
 import { table } from "./table.js";
 import { button, dotted, empty, failureNote, note, section, segments } from "./ui.js";
@@ -44,11 +45,17 @@ export default class Now {
   set({ query }) {
     this.range = RANGES.includes(query.range) ? query.range : "15m";
     this.hasHistory = query.history === "1";
+    this.environment = this.app.environment;
+  }
+
+  get linesQuery() {
+    return within("", this.environment);
   }
 
   follow(route) {
-    const { range, hasHistory } = this;
+    const { range, hasHistory, environment } = this;
     this.set(route);
+    if (environment !== this.environment) this.readLines();
     if (range !== this.range) this.readSeries();
     if (hasHistory !== this.hasHistory) this.readProblems();
   }
@@ -93,9 +100,10 @@ export default class Now {
   }
 
   async readLines() {
+    const { environment } = this;
     try {
-      const { items } = await this.app.search({ q: "", limit: 60 });
-      this.lines = latest(items);
+      const { items } = await this.app.search({ q: within("", environment), limit: 60 });
+      if (environment === this.environment) this.lines = latest(items);
     } catch (error) {
       this.app.notice(error);
     }
@@ -104,7 +112,9 @@ export default class Now {
 
   hear(kind, data) {
     if (kind === "problems") this.problems = data.items ?? data;
-    if (kind === "lines" && !this.isPaused) this.lines = latest([...data.items].reverse().concat(this.lines));
+    if (kind !== "lines" || this.isPaused) return;
+    const fresh = data.items.filter(({ environment }) => !this.environment || environment === this.environment);
+    this.lines = latest(fresh.reverse().concat(this.lines));
   }
 
   pause() {
@@ -137,7 +147,7 @@ export default class Now {
     const values = this.recent?.series?.[name];
     const known = (values ?? []).filter((value) => value !== null);
     const last = known.at(-1);
-    const live = this.app.status[name];
+    const live = this.app.counts[name] ?? this.app.status[name];
     const rate = known.length ? known.slice(-10).reduce((sum, value) => sum + value, 0) / Math.min(10, known.length) : null;
     const words = kind === "rate" ? ((live ?? rate) === null ? "–" : t("now.rate", { n: number(live ?? rate) })) : kind === "time" ? ((live ?? last) === undefined ? "–" : duration((live ?? last) * 1000)) : number(live ?? last);
     const label = t(`series.${name}`);

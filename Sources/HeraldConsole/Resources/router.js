@@ -7,8 +7,18 @@ const ROUTES = [
   [/^\/$/, "now"], [/^\/notifications$/, "notifications"], [/^\/notifications\/(.+)$/, "notification"], [/^\/inbox$/, "inbox"],
   [/^\/compose$/, "compose"], [/^\/devices$/, "devices"], [/^\/devices\/(.+)$/, "device"], [/^\/providers$/, "providers"],
   [/^\/providers\/(.+)$/, "provider"], [/^\/refusals$/, "refusals"], [/^\/channels$/, "channels"], [/^\/drills$/, "drills"],
-  [/^\/tools$/, "tools"], [/^\/settings$/, "settings"],
+  [/^\/counts$/, "counts"], [/^\/tools$/, "tools"], [/^\/settings$/, "settings"],
 ];
+
+export const ENVIRONMENTS = ["production", "sandbox"];
+
+/** An address with the environment of the present one, unless it has its own. */
+export function kept(address) {
+  const environment = new URLSearchParams(location.search).get("environment");
+  const url = new URL(address, location.origin);
+  if (!environment || url.searchParams.has("environment")) return address;
+  return `${address.split("#")[0]}${url.search ? "&" : "?"}environment=${encodeURIComponent(environment)}${url.hash}`;
+}
 
 export function route(address = location) {
   const path = address.pathname;
@@ -41,7 +51,7 @@ export function place(kind, id, query) {
 
 /** A link within the console. */
 export function link(href, attributes, ...children) {
-  return h("a", { ...attributes, href }, ...children);
+  return h("a", { ...attributes, href: kept(href) }, ...children);
 }
 
 /** Follows links within the console without loading the page again. */

@@ -9,6 +9,11 @@ export function search(question, signal) {
   return post("/v1/journal/search", set, signal);
 }
 
+/** A search in one environment, unless it names one itself. */
+export function within(q, environment) {
+  return !environment || /(^|\s)-?environment:/i.test(q) ? q : `${q} environment:${environment}`.trim();
+}
+
 /** Lines, newest first, as notifications: each with its newest line and all of its lines. */
 export function grouped(lines) {
   const groups = new Map();

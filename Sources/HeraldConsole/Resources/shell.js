@@ -4,14 +4,14 @@ import { post } from "./api.js";
 import { h } from "./dom.js";
 import { clockTime, duration } from "./format.js";
 import { icon } from "./icons.js";
-import { link } from "./router.js";
+import { ENVIRONMENTS, link } from "./router.js";
 import { button, iconButton } from "./ui.js";
 import { t } from "./words.js";
 
 /** The places of the console, with the least role that has something to do there. */
 const PLACES = [
   ["now", "/"], ["notifications", "/notifications"], ["inbox", "/inbox", "sender"], ["compose", "/compose", "sender"], ["devices", "/devices"],
-  ["providers", "/providers"], ["refusals", "/refusals"], ["channels", "/channels"], ["drills", "/drills"], ["tools", "/tools", "sender"],
+  ["providers", "/providers"], ["refusals", "/refusals"], ["counts", "/counts"], ["channels", "/channels"], ["drills", "/drills"], ["tools", "/tools", "sender"],
   ["settings", "/settings"],
 ];
 /** The page of a list is marked while one of its things is open. */
@@ -78,9 +78,19 @@ function head(app) {
     h("span", { key: "host", class: "host", dir: "auto" }, status.hostname ?? location.host),
     app.route.name === "notifications" ? h("span", { key: "space", class: "head-search" }) : h("form", { key: "search", class: "head-search", role: "search", on: { submit: send } },
       h("input", { type: "search", name: "q", "aria-label": t("search.label"), placeholder: t("search.place"), autocomplete: "off", spellcheck: "false" })),
+    environments(app),
     iconButton(isDark ? t("theme.light") : t("theme.dark"), isDark ? "sun" : "moon", () => app.setTheme(isDark ? "light" : "dark"), { key: "theme" }),
     link("/settings", { key: "who", class: "who" }, h("bdi", null, session.name), h("span", { class: "quiet" }, ` ${t(`role.${session.role}`)}`)),
   ];
+}
+
+/** The switch between the environments; not in a service that has one. */
+function environments(app) {
+  if (!app.environment && !(app.status.environments?.length > 1)) return null;
+  return h("select", {
+    key: "environment", class: "head-environment", "aria-label": t("col.environment"), prop: { value: app.environment },
+    on: { change: ({ target }) => app.setQuery({ environment: target.value }, false) },
+  }, ["", ...ENVIRONMENTS].map((name) => h("option", { key: name, value: name }, t(`env.${name || "all"}`))));
 }
 
 /** Bars for what is not as always. */
@@ -92,7 +102,7 @@ function unusual(app) {
     bars.push(bar("away", "bad", "alert", h("span", { role: "alert" }, connection.words ?? t("away", { time: clockTime(connection.since) })),
       h("span", { class: "quiet-on", "aria-hidden": "true" }, t("away.retry", { time: duration(wait * 1000 || 1000) })), button(t("away.now"), () => app.tryNow())));
   }
-  for (const drill of app.drills) {
+  for (const drill of status.drills ?? []) {
     bars.push(bar(`drill ${drill.id}`, "waiting", "drills", h("span", { dir: "auto" }, t("drill.bar", { what: drill.what })),
       app.mayDrill() ? button(t("drill.stop"), () => stopDrill(app, drill), { about: drill.what }) : link("/drills", null, t("drill.see"))));
   }

@@ -24,9 +24,10 @@ export const WORDS = {
   "one.payload.off": "Not kept. The inbox keeps payloads while catching is on.", "one.payload.other": "Not caught, or no longer in the inbox.",
   "one.again": "Send another", "one.copy.curl": "Copy as curl", "one.copy.report": "Copy bug report", "one.copy.json": "Copy JSON", "one.save": "Save JSON",
   "one.steps": { one: "and {n} further line", other: "and {n} further lines" },
-  "one.unknown": "The journal has no notification with this identifier. These are the possible reasons:",
-  "one.unknown.never": "It was sent to another service, or never sent.", "one.unknown.old": "It is older than the journal's first line.",
-  "one.unknown.refused": "The request was refused before it had an identifier: see Refusals.", "one.unknown.node": "In a cluster: the node that received it does not answer.",
+  "one.unknown": "The journal has no notification with this identifier.", "one.unknown.reasons": "These are the possible reasons:",
+  "one.unknown.never": "It was sent to another service, or never sent.", "one.unknown.old": "It is older than the journal's first line of {time}.", "one.unknown.empty": "The journal has no line yet.",
+  "one.unknown.form": "The identifier is not a UUID, as apns-id is.",
+  "one.unknown.refused": "The request was refused, and the journal has no line of it: see Refusals.", "one.unknown.node": "Another node received it, and these do not answer: {nodes}.",
 
   revoke: "Revoke", "revoked.done": "Revoked.",
   "devices.connected": { one: "{n} connected", other: "{n} connected" }, "devices.invite": "Invite a device", "devices.find": "Name, identifier or label",
@@ -40,6 +41,11 @@ export const WORDS = {
   "device.since": "Connected", "device.seen": "Last seen", "device.from": "From", "device.enrolled": "Enrolled", "device.serial": "Serial number",
   "device.noapps": "No app is registered on it.", "device.registered": "Registered", "device.disabled": "disabled", "device.removed": "removed", "device.disconnect": "Disconnect", "device.disconnected": "Disconnected: it will come again.", "device.label": "Set labels", "device.labelled": "The labels are set.", "device.token": "Token", "device.copy": "Copy token",
   "device.last": "Last notifications", "device.watch": "Watch live", "device.waits": "Waits since", "device.nothing": "No notification for it in the journal.",
+
+  "counts.what": "Exact numbers of journal lines, hour by hour, of the last 90 days.", "counts.none": "No line in this time.",
+  "counts.24h": "24 hours", "counts.7d": "7 days", "counts.31d": "31 days", "counts.by": "Count by", "counts.state": "State", "counts.type": "Push type",
+  "counts.priority": "Priority", "counts.sums": "Sums", "counts.lines": "Number", "counts.hourly": "{n}/h",
+  "counts.chart.label": "Outcomes of the last {range}: {list}", "counts.missing": "No answer from {nodes}: their numbers are missing.",
 
   "refusals.what": "Requests that providers were refused, since the service started.", "refusals.none": "No request was refused since the service started.",
   "refusals.nobody": "Unknown provider", "refusals.share": "{share} of its requests", "refusals.spark": "{reason}: {count} in the last hour", "refusals.hour": "last hour",

@@ -13,7 +13,7 @@ export const WORDS = {
   "list.more": "Show more",
 
   "place.now": "Now", "place.notifications": "Notifications", "place.inbox": "Inbox", "place.compose": "Compose", "place.devices": "Devices",
-  "place.providers": "Providers", "place.refusals": "Refusals", "place.channels": "Channels", "place.drills": "Bad days", "place.tools": "Tools",
+  "place.providers": "Providers", "place.refusals": "Refusals", "place.counts": "Counts", "place.channels": "Channels", "place.drills": "Bad days", "place.tools": "Tools",
   "place.settings": "Settings", "place.more": "More", "place.nothing": "Nothing here",
   "role.viewer": "viewer", "role.sender": "sender", "role.admin": "admin",
   "env.production": "production", "env.sandbox": "sandbox", "env.all": "both environments",
@@ -37,7 +37,7 @@ export const WORDS = {
   "series.requests": "Requests", "series.devices_connected": "Devices", "series.notifications_waiting": "Waiting", "series.requests_refused": "Refused",
   "series.delivery_seconds_p99": "99 % delivered within", "series.received": "received", "series.delivered": "delivered",
   "series.delivered_from_storage": "delivered from storage", "series.stored": "stored", "series.replaced": "replaced", "series.discarded": "discarded",
-  "series.refused_by_device": "refused by the device", "series.sent_to_subscribers": "sent to subscribers",
+  "series.refused_by_device": "refused by the device", "series.refused": "refused", "series.sent_to_subscribers": "sent to subscribers",
   "problems.title": "Problems", "problems.none": "No problems.", "problems.never": "No problems since the service started.", "problems.history": "History",
   "problems.now": "Current", "problems.since": "for {time}", "problems.until": "ended {time}", "problems.more": "More",
   "just.title": "Just now", "just.none": "No notifications yet. They appear here as they come.", "just.compose": "Send one",

@@ -1,5 +1,5 @@
 /// A group of journal states: the label `outcome` of the metric of journal lines.
-package enum JournalOutcome: String, CaseIterable, Sendable {
+package enum JournalOutcome: String, Codable, CaseIterable, Sendable {
     case received
     case delivered
     case deliveredFromStorage = "delivered_from_storage"

@@ -84,7 +84,9 @@ struct AppNames {
         // Spent when it was pinned; the record says who brought the name.
         if let spent = unmade.removeValue(forKey: record.app), let spent { budgets.refund(spent) }
         numbers[record.app] = record.number
-        if names.updateValue(record.app, forKey: record.number) == nil { counts[record.app.environment, default: 0] += 1 }
+        if names.updateValue(record.app, forKey: record.number) == nil {
+            counts[record.app.environment, default: 0] += 1
+        }
         if case .team(let team) = record.origin { teams[record.app] = team }
         if let origin = record.origin { budgets.load(origin, created: record.created, now: now) }
     }
