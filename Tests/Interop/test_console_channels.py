@@ -95,7 +95,7 @@ def test_a_sender_has_the_sandbox_and_the_audit_has_the_names(fresh):
     assert list(listed(service)) == [foreign["id"]]
     lines = request(service, "GET", "/v1/audit?limit=4", 200)["items"]
     assert [(line["who"], line["action"], line["target"], line["status"]) for line in lines] == [
-        ("sender", "DELETE /v1/channels/{id}", f"{own['id']} {TOPIC} sandbox", 200), ("viewer", "DELETE /v1/channels/{id}", own["id"], 403),
+        ("sender", "DELETE /v1/channels/{id}", f"{own['id']} {TOPIC} sandbox", 200), ("viewer", "DELETE /v1/channels/{id}", urllib.parse.quote(own["id"], safe=""), 403),
         ("sender", "DELETE /v1/channels/{id}", f"{foreign['id']} {TOPIC} production", 403), ("sender", "POST /v1/channels", f"{TOPIC} production", 403),
     ]
 

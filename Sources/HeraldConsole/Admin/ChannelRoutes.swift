@@ -1,3 +1,4 @@
+import Foundation
 package import HeraldModel
 import HeraldWeb
 import Hummingbird
@@ -82,7 +83,8 @@ struct ChannelRoutes: Sendable {
 
     /// `{id}` in a path, in one of the alphabets of base64.
     private static func id(_ context: ConsoleContext) throws -> ChannelID {
-        let text = try context.parameters.require("id")
+        let segment = try context.parameters.require("id")
+        let text = segment.removingPercentEncoding ?? segment
         switch ChannelID.read(text.utf8) {
         case .channel(let id): return id
         case .unknown: throw AdminError(.notFound, "there is no channel \(text)")
