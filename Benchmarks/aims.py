@@ -23,6 +23,10 @@ AIMS = {
     "cluster_elsewhere": 0.71,
     "cluster_elsewhere_nats": 1.0,
     "cluster_elsewhere_p50": 1.0,
+    "console_task": 1.0,
+    "console_input": 1.0,
+    "console_heap": 1.0,
+    "console_viewers": 0.97,
     "store": 0.5,
     "store_queue": 1.0,
 }

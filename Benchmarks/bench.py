@@ -14,6 +14,7 @@ import time
 import machine
 from broadcast_figures import broadcast
 from cluster_figures import cluster
+from console_figures import console
 from device_figures import courier, courier_loops, courier_many, handshakes, idle_memory, reconnect
 from identities import Identities
 from ledger_figures import ledger
@@ -41,6 +42,7 @@ GROUPS = {
     nats: ["nats"],
     cluster: ["cluster_commit", "cluster_elsewhere", "cluster_elsewhere_nats", "cluster_elsewhere_p50", "cluster_nodes_2", "cluster_nodes_3",
               "cluster_arrival"],
+    console: ["console_task", "console_input", "console_heap", "console_viewers"],
     ledger: ["ledger_enroll", "ledger_revoke", "ledger_start", "ledger_list"],
 }
 
@@ -58,13 +60,14 @@ class Settings:
     broadcast: int = machine.number("BROADCAST", 10_000, least=1000)
     idle: int = machine.number("IDLE", 10_000, least=100)
     idle_rounds: int = machine.number("IDLE_ROUNDS", 2)
+    console: int = machine.number("CONSOLE", 60, least=5)
     reconnect: int = machine.number("RECONNECT", 2000, least=100)
     identities: Identities = None
 
     def devices_for(self, groups):
         """The number of identities, and the maximum of connections in one process."""
         identities, connections = self.devices, self.devices
-        if {gateway, gateway_loops, relay} & set(groups):
+        if {gateway, gateway_loops, relay, console} & set(groups):
             identities = max(identities, self.gateway_devices)
         if courier_many in groups:
             identities, connections = max(identities, self.many), max(connections, self.many)

@@ -280,6 +280,19 @@ def latencies(server, port, requests, rate=2000, seconds=3):
     return {"p50_ms": percentile(times, 0.5), "p99_ms": percentile(times, 0.99)}
 
 
+@contextlib.contextmanager
+def paced(server, requests, rate, seconds):
+    """Requests at a steady rate, for so many seconds at most, while the `with` lasts."""
+    each = rate // CONNECTIONS
+    processes = _start(requests.commands(server.port("api"), ["-n", str(each * seconds), "--rps", str(each)]))
+    try:
+        yield
+    finally:
+        for process in processes:
+            process.kill()
+            process.communicate()
+
+
 def send_each(server, requests, port, tokens, name):
     """One notification for each token; ends when all are answered."""
     command = requests.command(port, tokens, name, ["-n", str(len(tokens))])

@@ -41,7 +41,7 @@ export function question(app) {
       button(t("cancel"), close))));
 }
 
-const KEYS = [["/", "search"], ["g n", "notifications"], ["g d", "devices"], ["g p", "providers"], ["g c", "compose"], ["g r", "refusals"], ["g h", "now"], ["j  k", "rows"], ["Enter", "open"], ["p", "pause"], ["Esc", "close"], ["?", "help"]];
+const KEYS = [["/", "search"], ["g n", "notifications"], ["g d", "devices"], ["g p", "providers"], ["g c", "compose"], ["g r", "refusals"], ["g i", "inbox"], ["g s", "settings"], ["g h", "now"], ["j  k", "rows"], ["Enter", "open"], ["p", "pause"], ["b", "report"], ["Esc", "close"], ["?", "help"]];
 
 export function help(app) {
   if (!app.isHelpOpen) return null;

@@ -2,7 +2,7 @@
 
 import { moveRow } from "./table.js";
 
-const PLACES = { n: "/notifications", d: "/devices", p: "/providers", c: "/compose", r: "/refusals", h: "/" };
+const PLACES = { n: "/notifications", d: "/devices", p: "/providers", c: "/compose", r: "/refusals", i: "/inbox", s: "/settings", h: "/" };
 const SWITCH = "herald-keys";
 /** The time in which `g` waits for its second key. */
 const PAIR_TIME = 1500;
@@ -34,6 +34,7 @@ export function hearKeys(app) {
       j: () => moveRow(1),
       k: () => moveRow(-1),
       p: () => app.page?.pause?.(),
+      b: () => app.page?.copyReport?.(),
       "?": () => app.openHelp(),
     }[event.key];
     if (!deed) return;

@@ -10,7 +10,7 @@ import { address, link, place } from "./router.js";
 import { grouped, search } from "./search.js";
 import { bugReport, curl } from "./snippets.js";
 import { stateIcon, stateTag, tone } from "./states.js";
-import { button, copyButton, dotted, empty, facts, failureNote, loading, note, section } from "./ui.js";
+import { button, copyAs, copyButton, dotted, empty, facts, failureNote, loading, note, section } from "./ui.js";
 import { t } from "./words.js";
 
 /** Time between looks at a life that goes on: in a cluster, its lines may come at other nodes. */
@@ -199,13 +199,17 @@ export default class Notification {
       : h("p", { class: "quiet" }, this.app.status.catching ? t("one.payload.other") : t("one.payload.off")));
   }
 
+  async copyReport() {
+    if (this.life?.lines.length) await copyAs(this.app, "report", bugReport(this.life, this.app.status));
+  }
+
   copies(first) {
     const text = () => JSON.stringify(this.life, null, 2);
     const { app } = this;
     return h("div", { key: "copies", class: "actions" },
       app.may("sender") && first.device && link(address("/compose", { device: first.device, topic: first.topic, environment: first.environment }), { class: "button" }, t("one.again")),
       copyButton(app, "curl", () => curl(first, this.caught, app.status), t("one.copy.curl")),
-      copyButton(app, "report", () => bugReport(this.life, app.status), t("one.copy.report")),
+      button(app.copied === "report" ? t("copy.done") : t("one.copy.report"), () => this.copyReport(), { key: "report", icon: app.copied === "report" ? "check" : "copy", "aria-keyshortcuts": "b" }),
       copyButton(app, "json", text, t("one.copy.json")),
       button(t("one.save"), () => save(`${first.id}.json`, text(), "application/json"), { icon: "download" }));
   }

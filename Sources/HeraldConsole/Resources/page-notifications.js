@@ -1,13 +1,12 @@
 // Notifications: search and live.
 
-import { post } from "./api.js";
 import { bars } from "./charts.js";
 import { save } from "./clipboard.js";
 import { h } from "./dom.js";
 import { clockTime, duration, fullTime, number, short, shortTime, when } from "./format.js";
 import { icon } from "./icons.js";
 import { address, link, place } from "./router.js";
-import { asCSV, grouped, search, took, within } from "./search.js";
+import { asCSV, grouped, openTyped, search, took, within } from "./search.js";
 import { stateTag } from "./states.js";
 import { table } from "./table.js";
 import { button, choice, dotted, empty, failureNote, field, form, iconButton, loading } from "./ui.js";
@@ -21,8 +20,6 @@ const LEAST_BARS = 30;
 const MOST_LINES = 2000;
 const TERMS = ["topic:", "state:", "device:", "provider:", "reason:", "type:", "priority:", "after:", "-state:delivered"];
 const RANGES = ["", "-15m", "-1h", "-24h", "-7d"];
-const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
-const TOKEN = /^[0-9a-f]{64,200}$/i;
 
 export default class Notifications {
   constructor(app, route) {
@@ -134,16 +131,10 @@ export default class Notifications {
     this.app.draw();
   }
 
-  /** Searches for what was typed. An identifier opens its notification, and a token is asked for its device: no address has it. */
+  /** Searches for what was typed, or opens it. */
   async find() {
     const text = this.typed.trim();
-    if (UUID.test(text)) return this.app.go(place("notifications", text.toLowerCase()));
-    if (TOKEN.test(text) && this.app.may("sender")) {
-      const found = await this.app.act(() => post("/v1/tools/token", { text }));
-      if (found?.device) return this.app.setQuery({ q: [`device:${found.device}`, found.topic && `topic:${found.topic}`].filter(Boolean).join(" ") }, false);
-      if (found) this.app.fail(found.verdict ?? t("find.token"));
-      return undefined;
-    }
+    if (await openTyped(this.app, text)) return undefined;
     if (text === this.q) return this.start();
     return this.app.setQuery({ q: text }, false);
   }

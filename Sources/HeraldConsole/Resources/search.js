@@ -1,7 +1,24 @@
 // Searches of the journal, and what belongs to one notification in their lines.
 
 import { post } from "./api.js";
+import { address, place } from "./router.js";
 import { isFinal } from "./states.js";
+
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+const TOKEN = /^[0-9a-f]{64,200}$/i;
+
+/** Opens what was typed. An identifier is a notification's, and a token is asked for its device: no address has it. Returns false for words of a search. */
+export async function openTyped(app, text) {
+  if (UUID.test(text)) {
+    app.go(place("notifications", text.toLowerCase()));
+    return true;
+  }
+  if (!TOKEN.test(text) || !app.may("sender")) return false;
+  const found = await app.act(() => post("/v1/tools/token", { text }));
+  if (found?.device) app.go(address("/notifications", { q: [`device:${found.device}`, found.topic && `topic:${found.topic}`].filter(Boolean).join(" ") }));
+  else if (found) app.fail(found.verdict);
+  return true;
+}
 
 /** Searches; stops a search that takes longer than its reader. */
 export function search(question, signal) {

@@ -4,7 +4,8 @@ import { post } from "./api.js";
 import { h } from "./dom.js";
 import { clockTime, duration } from "./format.js";
 import { icon } from "./icons.js";
-import { ENVIRONMENTS, link } from "./router.js";
+import { address, ENVIRONMENTS, link } from "./router.js";
+import { openTyped } from "./search.js";
 import { button, iconButton } from "./ui.js";
 import { t } from "./words.js";
 
@@ -66,12 +67,13 @@ function bottom(app) {
 function head(app) {
   const { session, status } = app;
   const isDark = document.documentElement.dataset.theme ? document.documentElement.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
-  const send = (event) => {
+  const send = async (event) => {
     event.preventDefault();
     const field = event.target.elements.q;
-    app.go(`/notifications?${new URLSearchParams({ q: field.value })}`);
+    const text = field.value.trim();
     field.value = "";
     field.blur();
+    if (!(await openTyped(app, text))) app.go(address("/notifications", { q: text }));
   };
   return [
     link("/", { key: "home", class: "brand", "aria-label": t("brand") }, h("img", { src: new URL("herald.svg", import.meta.url).pathname, alt: "", width: 26, height: 26 }), h("span", null, "Herald")),

@@ -20,17 +20,21 @@ export function iconButton(words, drawing, press, attributes = {}) {
 
 /** A button that copies a text and says so. */
 export function copyButton(app, key, text, words, about) {
-  const press = async () => {
-    if (!(await copy(typeof text === "function" ? await text() : text))) return app.fail(t("copy.failed"));
-    app.copied = key;
-    app.say(t("copy.done"));
-    app.draw();
-    setTimeout(() => {
-      if (app.copied === key) app.copied = null;
-      app.draw();
-    }, TOLD_TIME);
-  };
+  const press = async () => copyAs(app, key, typeof text === "function" ? await text() : text);
   return button(app.copied === key ? t("copy.done") : words, press, { key, icon: app.copied === key ? "check" : "copy", about });
+}
+
+/** Copies a text, and says so at the button with this key. */
+export async function copyAs(app, key, text) {
+  if (!(await copy(text))) return app.fail(t("copy.failed"));
+  app.copied = key;
+  app.say(t("copy.done"));
+  app.draw();
+  setTimeout(() => {
+    if (app.copied === key) app.copied = null;
+    app.draw();
+  }, TOLD_TIME);
+  return undefined;
 }
 
 /** A part of the page with a title. */

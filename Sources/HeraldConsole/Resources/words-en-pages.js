@@ -4,8 +4,8 @@ export const WORDS = {
   "question.type": "Type {text} to confirm",
 
   "help.title": "Keys", "help.search": "Search", "help.notifications": "Go to Notifications", "help.devices": "Go to Devices",
-  "help.providers": "Go to Providers", "help.compose": "Go to Compose", "help.refusals": "Go to Refusals", "help.now": "Go to Now",
-  "help.rows": "Next and previous row", "help.open": "Open the row", "help.pause": "Pause or go on", "help.close": "Close, or leave a field", "help.help": "This help",
+  "help.providers": "Go to Providers", "help.compose": "Go to Compose", "help.refusals": "Go to Refusals", "help.now": "Go to Now", "help.inbox": "Go to Inbox", "help.settings": "Go to Settings",
+  "help.rows": "Next and previous row", "help.open": "Open the row", "help.pause": "Pause or go on", "help.report": "Copy the notification's bug report", "help.close": "Close, or leave a field", "help.help": "This help",
   "help.on": "Keys are on",
 
   "find.place": "topic:com.example.chat -state:delivered after:-2h", "find.send": "Search", "find.range": "Time", "find.terms": "Words of the search language",
@@ -16,7 +16,6 @@ export const WORDS = {
   "find.none": "Nothing matches.", "find.none.hint": "Take a word out of the search, or choose a longer time. The journal keeps the newest lines.", "find.all": "Show all notifications",
   "find.back": "Searched back to {time} in {took}.", "find.on": "Go on searching", "find.missing": "No answer from {nodes}: lines are missing.",
   "views.title": "Saved views", "views.save": "Save view", "views.name": "Name of the view", "views.keep": "Save", "views.remove": "Remove the view {name}",
-  "find.token": "No device of this service has this token.",
 
   "one.title": "Notification {id}", "one.heading": "Notification", "one.copy.id": "Copy", "one.after": "after {time}", "one.by": "See the newer one, {id}",
   "one.watching": "More may come: this page shows it.", "one.life": "Its life", "one.request": "Request", "one.answer": "Answer", "one.received": "Received",
