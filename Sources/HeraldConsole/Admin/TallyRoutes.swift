@@ -48,7 +48,7 @@ struct TallyRoutes: Sendable {
         let (first, last) = (TallyKey.hour(of: from), TallyKey.hour(of: to - .milliseconds(1)))
         guard last - first < TallyQuestion.mostHours else {
             let days = TallyQuestion.mostDays
-            throw AdminError(.badRequest, "from and to must be at most \(days) days apart: ask for each month by itself")
+            throw AdminError(.badRequest, "from and to must be at most \(days) days apart: ask more than once")
         }
         return first..<(last + 1)
     }
@@ -63,7 +63,9 @@ struct TallyRoutes: Sendable {
 
     private func topic(_ request: Request) throws -> String? {
         guard let text = text("app", request) else { return nil }
-        guard let topic = Topic(text) else { throw AdminError(.badRequest, "app must be a topic, like com.example.app") }
+        guard let topic = Topic(text) else {
+            throw AdminError(.badRequest, "app must be a topic, like com.example.app")
+        }
         return topic.name
     }
 
