@@ -364,7 +364,7 @@ def test_an_identifier_opens_and_a_token_is_in_no_address(chromium, console):
     field.send_keys("a1" * 32, Keys.ENTER)
     page.until(lambda: page.driver.current_url.endswith("?q=device%3Akitchen+topic%3Acom.example.chat"))
     assert console.changed("POST /v1/tools/token") == {"text": "a1" * 32}
-    # What WebDriver clears without a key, the next drawing writes again.
+    # The next drawing writes again what WebDriver clears without a key.
     field = page.one("#q")
     field.send_keys(Keys.CONTROL, "a")
     field.send_keys(ONE, Keys.ENTER)

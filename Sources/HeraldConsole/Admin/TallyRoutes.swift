@@ -48,7 +48,10 @@ struct TallyRoutes: Sendable {
         let (first, last) = (TallyKey.hour(of: from), TallyKey.hour(of: to - .milliseconds(1)))
         guard last - first < TallyQuestion.mostHours else {
             let days = TallyQuestion.mostDays
-            throw AdminError(.badRequest, "from and to must be at most \(days) days apart: ask more than once")
+            throw AdminError(
+                .badRequest,
+                "from and to must be at most \(days) days apart: ask for each month by itself"
+            )
         }
         return first..<(last + 1)
     }

@@ -35,7 +35,7 @@ export const WORDS = {
   "now.ready": "Ready", "now.not": "Not ready", "now.since": "for {time}", "now.rate": "{n}/s", "now.range": "Range",
   "now.chart": "Outcomes", "now.chart.label": "Outcomes of the last {range}: {list}",
   "series.requests": "Requests", "series.devices_connected": "Devices", "series.notifications_waiting": "Waiting", "series.requests_refused": "Refused",
-  "series.delivery_seconds_p99": "99 % delivered within", "series.received": "received", "series.delivered": "delivered",
+  "series.delivery_seconds_p99": "99 % arrive in", "series.received": "received", "series.delivered": "delivered",
   "series.delivered_from_storage": "delivered from storage", "series.stored": "stored", "series.replaced": "replaced", "series.discarded": "discarded",
   "series.refused_by_device": "refused by the device", "series.refused": "refused", "series.sent_to_subscribers": "sent to subscribers",
   "problems.title": "Problems", "problems.none": "No problems.", "problems.never": "No problems since the service started.", "problems.history": "History",
