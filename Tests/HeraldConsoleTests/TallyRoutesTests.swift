@@ -6,7 +6,7 @@ import Testing
 
 /// Counts one line of the first hour, under the name of the topic, the environment and the outcome that were asked for.
 struct StandInTallies: JournalCounting {
-    let now = WallTime(seconds: 1_772_366_400)
+    let now = WallTime(seconds: 1_772_366_400 + 1800)
 
     func tallies(_ question: TallyQuestion) async throws -> TallyAnswer {
         let asked = [
@@ -26,7 +26,7 @@ struct TallyRoutesTests {
 
     @Test func `without words the outcomes of the last day count, in whole hours`() async throws {
         let answer = try await ask("").decode(TallyAnswer.self)
-        #expect(answer.from == "2026-02-28T12:00:00.000Z" && answer.to == "2026-03-01T12:00:00.000Z")
+        #expect(answer.from == "2026-02-28T12:00:00.000Z" && answer.to == "2026-03-01T13:00:00.000Z")
         #expect(answer.sums == ["outcome any any any": 1])
         #expect(answer.hours == [TallyAnswer.Hour(time: answer.from, counts: answer.sums)])
     }

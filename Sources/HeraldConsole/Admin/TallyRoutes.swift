@@ -47,7 +47,7 @@ struct TallyRoutes: Sendable {
         guard from < to else { throw AdminError(.badRequest, "from must be before to") }
         let (first, last) = (TallyKey.hour(of: from), TallyKey.hour(of: to - .milliseconds(1)))
         guard last - first < TallyQuestion.mostHours else {
-            let days = TallyQuestion.mostHours / 24
+            let days = TallyQuestion.mostDays
             throw AdminError(
                 .badRequest,
                 "from and to must be at most \(days) days apart: ask for each month by itself"

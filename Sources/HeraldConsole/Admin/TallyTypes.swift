@@ -11,8 +11,10 @@ package struct TallyQuestion: Codable, Hashable, Sendable {
         case priority
     }
 
-    /// The most hours in one question: 31 days.
-    package static let mostHours: Int64 = 31 * 24
+    /// The most days in one question.
+    package static let mostDays: Int64 = 31
+    /// The most hours in one question: so many days touch one hour more.
+    package static let mostHours = mostDays * 24 + 1
 
     /// A topic; nil for the lines of all apps.
     package let topic: String?
