@@ -337,6 +337,7 @@ def test_keys_lead_everywhere_and_not_in_fields(chromium, console):
     page = show(chromium, console, "/", ".tile")
     page.press("g", "d")
     page.one("h1", "Devices")
+    page.one("main [data-row]")
     page.press("j", "j", Keys.ENTER)
     page.one("h1", "Hall")
     page.press("g", "n")
@@ -541,7 +542,7 @@ def test_a_push_is_found_on_the_real_service(chromium, shared, device):
     page.until(lambda: "Ada" in page.one(".who").text)
     id = curl(shared, shared.provider_certificate(TOPIC), token, b'{"aps":{"alert":"hello"}}', topic=TOPIC)
     link.notification()
-    newest = lambda: [row for row in page.all(".columns tbody tr") if TOPIC in row.text]
+    newest = lambda: [row for row in page.all("main tbody tr") if TOPIC in row.text]
     page.until(lambda: newest() and "delivered" in newest()[0].text)
     page.press("g", "n")
     page.one("#q").send_keys(f"device:{device.id} -state:stored", Keys.ENTER)
