@@ -59,12 +59,12 @@ export default class Channels {
       !list.items ? !list.failure && loading() : list.items.length === 0 ? empty(this.topic ? t("find.none") : t("channels.none")) : h("div", { key: "list", class: "box flush" }, table({
         caption: t("place.channels"), rows: list.items, id: ({ id, environment }) => `${id} ${environment}`, columns: [
           { label: t("col.app"), place: "main", cell: ({ topic, environment }) => [h("span", null, topic), environment === "sandbox" && h("span", { class: "tag" }, t("env.sandbox"))] },
-          { label: t("channels.id"), isCode: true, cell: ({ id }) => id },
+          { label: t("channels.id"), isCode: true, isName: true, cell: ({ id }) => id },
           { label: t("channels.policy"), place: "labelled", cell: ({ policy, stored }) => (policy ? (stored ? t("channels.kept") : t("channels.keeps")) : t("channels.keeps.not")) },
           { label: t("channels.subscribers"), place: "labelled", isNumber: true, cell: ({ subscribers }) => number(subscribers) },
           { label: t("channels.published"), place: "wide", isNumber: true, cell: ({ published }) => number(published) },
           { label: t("channels.delivered"), place: "labelled", isNumber: true, cell: ({ delivered }) => number(delivered) },
-          { label: t("provider.made"), place: "wide", cell: ({ created }) => when(created, day(created)) },
+          { label: t("provider.made"), place: "wide", isName: true, cell: ({ created }) => when(created, day(created)) },
           { label: t("channels.deeds"), cell: (one) => this.deeds(one) },
         ],
       })),

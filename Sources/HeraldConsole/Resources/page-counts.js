@@ -76,13 +76,13 @@ export default class Counts {
   chart() {
     const { from, to, hours, sums } = this.outcomes;
     const first = Date.parse(from);
-    const count = Math.max(1, Math.round((Date.parse(to) - first) / HOUR));
+    const count = Math.min(Math.max(Math.round((Date.parse(to) - first) / HOUR) || 1, 1), RANGES["31d"]);
     const names = PARTS.filter((name) => sums[name]);
     const range = segments(t("now.range"), this.range, Object.keys(RANGES).map((one) => [one, t(`counts.${one}`)]), (one) => this.app.setQuery({ range: one === "24h" ? null : one }));
     const series = names.map((name) => ({ label: t(`series.${name}`), values: new Array(count).fill(0) }));
     for (const { time, counts } of hours) {
       const at = Math.round((Date.parse(time) - first) / HOUR);
-      names.forEach((name, index) => (series[index].values[at] = counts[name] ?? 0));
+      if (at >= 0 && at < count) names.forEach((name, index) => (series[index].values[at] = counts[name] ?? 0));
     }
     const label = t("counts.chart.label", { range: t(`counts.${this.range}`), list: names.map((name) => `${t(`series.${name}`)} ${number(sums[name])}`).join(", ") });
     return section(t("now.chart"), { key: "outcomes", actions: range },

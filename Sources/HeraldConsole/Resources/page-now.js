@@ -129,7 +129,7 @@ export default class Now {
       this.health(),
       h("ul", { key: "tiles", class: "tiles" }, TILES.map((one) => this.tile(one))),
       this.failure && !this.series ? failureNote(this.failure, () => this.readSeries()) : this.chart(),
-      h("div", { key: "columns", class: this.shownProblems.length ? "columns" : "stack" }, this.problemList(), this.just()),
+      h("div", { key: "columns", class: this.shownProblems.length ? "columns" : "columns whole" }, this.problemList(), this.just()),
     ];
   }
 
