@@ -338,6 +338,7 @@ def test_keys_lead_everywhere_and_not_in_fields(chromium, console):
     page = show(chromium, console, "/", ".tile")
     page.press("g", "d")
     page.one("h1", "Devices")
+    page.one("main [data-row]")
     page.press("j", "j", Keys.ENTER)
     page.one("h1", "Hall")
     page.press("g", "n")
