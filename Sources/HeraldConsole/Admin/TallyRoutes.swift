@@ -1,4 +1,3 @@
-import Foundation
 import HeraldMailbox
 package import HeraldModel
 import HeraldWeb
@@ -32,7 +31,7 @@ struct TallyRoutes: Sendable {
         if outcome == nil, group == .type || group == .priority { outcome = .received }
         return TallyQuestion(
             topic: try topic(request),
-            environment: try choice("environment", request, PushEnvironment.self),
+            environment: try PushEnvironment.ofQuery(request),
             outcome: outcome,
             group: group,
             hours: try hours(request)
@@ -86,6 +85,6 @@ struct TallyRoutes: Sendable {
     }
 
     private func text(_ name: String, _ request: Request) -> String? {
-        request.uri.queryParameters[name[...]].map { $0.removingPercentEncoding ?? String($0) }
+        request.uri.queryParameters[name[...]].map { String($0) }
     }
 }
