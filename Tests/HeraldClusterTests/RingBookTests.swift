@@ -40,6 +40,11 @@ import Testing
         book.stored(passed(sequence, to: device), hint: hint, at: now).map { [$0.receiver] } ?? []
     }
 
+    /// Whether a ring is over with this answer.
+    private mutating func answer(_ sequence: UInt64, by node: NodeName) -> Bool {
+        book.answered(sequence, by: node, at: now)
+    }
+
     private mutating func pass(_ time: Duration) -> RingBook.Decision {
         now = now + TimeAmount(time)
         return book.overdue(at: now)
@@ -48,10 +53,10 @@ import Testing
     @Test mutating func `a ring ends when its holder has answered and the claims are known, in either order`() {
         #expect(store(5, hint: holder) == [holder])
         #expect(store(6, hint: holder) == [holder])
-        #expect(book.answered(5, by: holder) == false)
+        #expect(answer(5, by: holder) == false)
         let settled = book.settle(upTo: 9) { [holder] _, _ in holder }
         #expect(settled.answered == [5] && settled.orders.isEmpty)
-        #expect(book.answered(6, by: holder) == true)
+        #expect(answer(6, by: holder) == true)
         #expect(book.isEmpty)
     }
 
@@ -59,13 +64,13 @@ import Testing
         _ = store(5, hint: holder)
         let settled = book.settle(upTo: 5) { [other] _, _ in other }
         #expect(settled.orders.map(\.receiver) == [other] && settled.answered.isEmpty)
-        #expect(book.answered(5, by: holder) == false)
-        #expect(book.answered(5, by: other) == true)
+        #expect(answer(5, by: holder) == false)
+        #expect(answer(5, by: other) == true)
     }
 
     @Test mutating func `what a node has answered to a repetition counts when it turns out to be the holder`() {
         _ = store(5, hint: holder)
-        #expect(book.answered(5, by: other) == false)
+        #expect(answer(5, by: other) == false)
         let settled = book.settle(upTo: 5) { [other] _, _ in other }
         #expect(settled.orders.isEmpty && settled.answered == [5])
     }
@@ -92,7 +97,7 @@ import Testing
 
     @Test mutating func `one that is answered asks for the claims, and is repeated only if they do not come`() {
         _ = store(5, hint: holder)
-        _ = book.answered(5, by: holder)
+        _ = answer(5, by: holder)
         #expect(pass(.milliseconds(400)).wantsClaims == false)
         let first = pass(.milliseconds(100))
         #expect(first.wantsClaims && first.orders.isEmpty)
@@ -114,11 +119,40 @@ import Testing
         #expect(orders.isEmpty && settled.answered.isEmpty)
     }
 
+    @Test mutating func `one whose holder still answers earlier ones is not repeated`() {
+        for sequence in 5...8 as ClosedRange<UInt64> { _ = store(sequence, hint: holder) }
+        _ = book.settle(upTo: 8) { [holder] _, _ in holder }
+        for sequence in 5...7 as ClosedRange<UInt64> {
+            _ = pass(.milliseconds(400))
+            _ = answer(sequence, by: holder)
+        }
+        #expect(pass(.milliseconds(100)).orders.isEmpty)
+        // Silence for as long as the first pause.
+        _ = pass(.milliseconds(399))
+        #expect(pass(.milliseconds(101)).orders.map(\.notification.sequence) == [8])
+    }
+
+    @Test mutating func `one is repeated in time if its holder has answered a later one`() {
+        for sequence in 5...7 as ClosedRange<UInt64> { _ = store(sequence, hint: holder) }
+        _ = book.settle(upTo: 7) { [holder] _, _ in holder }
+        _ = pass(.milliseconds(400))
+        _ = answer(6, by: holder)
+        #expect(pass(.milliseconds(100)).orders.map(\.notification.sequence) == [5])
+    }
+
+    @Test mutating func `another node's answers say nothing about the holder`() {
+        _ = store(5, hint: holder)
+        _ = store(6, hint: other)
+        _ = pass(.milliseconds(400))
+        _ = answer(6, by: other)
+        #expect(pass(.milliseconds(100)).orders.map(\.notification.sequence) == [5])
+    }
+
     @Test mutating func `beyond the limit a ring is sent once`() {
         for sequence in 1...UInt64(ClusterLimits.ringsWaiting) { _ = store(sequence, to: sequence, hint: nil) }
         let last = UInt64(ClusterLimits.ringsWaiting) + 1
         #expect(store(last, hint: holder) == [holder])
-        #expect(book.answered(last, by: holder) == false)
+        #expect(answer(last, by: holder) == false)
         let settled = book.settle(upTo: last) { _, _ in nil }
         #expect(settled.answered.count == ClusterLimits.ringsWaiting && book.isEmpty)
     }

@@ -298,8 +298,11 @@ package final class NodeRings: Sendable {
     }
 
     private func answered(_ record: RungRecord, by node: NodeName) {
+        let now = scheduler.now
         for place in record.places where shares.indices.contains(place.partition.index) {
-            let isOver = shares[place.partition.index].state.withLock { $0.book.answered(place.sequence, by: node) }
+            let isOver = shares[place.partition.index].state.withLock {
+                $0.book.answered(place.sequence, by: node, at: now)
+            }
             if isOver { onEnd?(place.sequence, true) }
         }
         metrics.answered.increment(by: record.places.count)

@@ -38,6 +38,9 @@ package struct Ring: Sendable {
         self.node = node
     }
 
+    /// The node that has to answer; nil if it has, or if nobody has to, as far as the claims are known.
+    package var awaited: NodeName? { hasHolderAnswered ? nil : holder }
+
     /// Whether the holder has answered, or there is none, as far as the claims are known.
     package var isHeard: Bool { holder == nil || hasHolderAnswered }
 

@@ -28,6 +28,8 @@ struct RingBook {
     private struct Waiting {
         var ring: Ring
         let notification: PassedNotification
+        /// Its number among the rings of this book, in the order in which they were sent.
+        let number: UInt64
         /// The times that its time was over.
         var timeouts = 0
     }
@@ -40,6 +42,9 @@ struct RingBook {
 
     private let node: NodeName
     private var waiting: [UInt64: Waiting] = [:]
+    private var answers = RingAnswers()
+    /// The number of the last ring.
+    private var lastNumber: UInt64 = 0
     /// The ends of pauses, by the number of the pause: those of one length come in the order in which they began.
     private var due: [CircularBuffer<Due>]
     /// The rings whose claims are not all known, in the order of the log.
@@ -66,7 +71,8 @@ struct RingBook {
         decision.add(ring.isHeld(by: hint), notification)
         if waiting.count < ClusterLimits.ringsWaiting {
             let sequence = notification.sequence
-            waiting[sequence] = Waiting(ring: ring, notification: notification)
+            lastNumber += 1
+            waiting[sequence] = Waiting(ring: ring, notification: notification, number: lastNumber)
             pause(sequence, 0, at: now)
             // Mostly the newest.
             var index = unsettled.endIndex
@@ -123,11 +129,13 @@ struct RingBook {
 
     /// A node has heard a ring.
     /// - Returns: Whether the ring is over.
-    mutating func answered(_ sequence: UInt64, by node: NodeName) -> Bool {
-        waiting[sequence]?.ring.answered(by: node)
-        guard waiting[sequence]?.ring.isOver ?? false else { return false }
-        waiting[sequence] = nil
-        return true
+    mutating func answered(_ sequence: UInt64, by node: NodeName, at now: NIODeadline) -> Bool {
+        let one = waiting[sequence]
+        answers.add(node, ring: one?.number, at: now)
+        guard var one else { return false }
+        one.ring.answered(by: node)
+        waiting[sequence] = one.ring.isOver ? nil : one
+        return one.ring.isOver
     }
 
     /// Repeats the rings whose answers are overdue, or gives them up.
@@ -137,9 +145,13 @@ struct RingBook {
             while let next = due[number].first, next.moment <= now {
                 due[number].removeFirst()
                 guard var one = waiting[next.sequence] else { continue }
+                if !one.ring.knowsClaims { decision.wantsClaims = true }
+                if let holder = one.ring.awaited, answers.isBehind(holder, ring: one.number, at: now) {
+                    pause(next.sequence, number, at: now)
+                    continue
+                }
                 decision.add(one.ring.timedOut(), one.notification)
                 one.timeouts += 1
-                if !one.ring.knowsClaims { decision.wantsClaims = true }
                 if update(next.sequence, one, &decision) { pause(next.sequence, one.timeouts, at: now) }
             }
         }

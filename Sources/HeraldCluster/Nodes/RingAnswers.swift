@@ -1,0 +1,32 @@
+import NIOCore
+
+/// How far the other nodes have answered rings: tells a ring that was lost from a node that is behind.
+///
+/// Messages from one node to another keep their order, and a node answers rings in the order in which they come. So a ring
+/// without an answer was lost if a later one has been answered, or if the node has fallen silent.
+struct RingAnswers {
+    private struct Progress {
+        /// The number of the latest ring that the node has answered.
+        var ring: UInt64
+        /// The moment of its last answer.
+        var moment: NIODeadline
+    }
+
+    private var progress: [NodeName: Progress] = [:]
+
+    /// A node has answered a ring.
+    /// - Parameters:
+    ///   - node: The node.
+    ///   - ring: The ring's number; nil if the ring is over, and this is the answer to its repetition.
+    ///   - now: The present moment.
+    mutating func add(_ node: NodeName, ring: UInt64?, at now: NIODeadline) {
+        progress[node, default: Progress(ring: 0, moment: now)].moment = now
+        if let ring, let known = progress[node]?.ring, known < ring { progress[node]?.ring = ring }
+    }
+
+    /// Whether a node answers earlier rings than this one, and will come to it.
+    func isBehind(_ node: NodeName, ring: UInt64, at now: NIODeadline) -> Bool {
+        guard let known = progress[node] else { return false }
+        return known.ring < ring && now - known.moment < TimeAmount(ClusterLimits.ringPauses[0])
+    }
+}
