@@ -157,6 +157,8 @@ class Listener:
         self.arrived = []
         self.ledger, self.lock = ledger, lock
         self.subscribed = threading.Event()
+        #: How often it has subscribed to all of its apps.
+        self.subscriptions = 0
         #: The ends of its attempts to connect, and of its connections.
         self.ends = []
         self.client = mqtt.Client(
@@ -171,6 +173,7 @@ class Listener:
                 self.ends.append(f"{time.strftime('%X')} SUBACK {reasons[0]}")
                 self.again()
             else:
+                self.subscriptions += 1
                 self.subscribed.set()
 
         def on_connect(_client, _data, _flags, reason, _properties):
@@ -289,13 +292,26 @@ def drain(service, device, topics, ledger, lock, credential, comes_back=False):
         # If it does not come about, the ledger tells what is missing.
         eventually(lambda: not any(ledger.entries[id].slot[0] == device.id for id in ledger.lost(time.time())))
     with Provider(service, **credential) as provider:
-        marks = {topic: new_id() for topic in topics}
-        for topic, id in marks.items():
-            answer = provider.push(device.tokens[topic], {"id": id}, topic=topic, id=id, expiration=0)
-            assert answer.status == 200
-    eventually(lambda: set(marks.values()) <= set(listener.arrived), what="the arrival of what was sent at the end")
+        marks, marked = {topic: set() for topic in topics}, 0
+
+        def have_come():
+            """Marks the end again after each subscription: a mark is tried once, so a connection that ends takes it along."""
+            nonlocal marked
+            if marked != listener.subscriptions:
+                marked = listener.subscriptions
+                for topic in topics:
+                    id = new_id()
+                    marks[topic].add(id)
+                    answer = provider.push(device.tokens[topic], {"id": id}, topic=topic, id=id, expiration=0)
+                    assert answer.status == 200, answer
+            return not any(ids.isdisjoint(listener.arrived) for ids in marks.values())
+
+        try:
+            eventually(have_come, what="the arrival of what was sent at the end")
+        except AssertionError as error:
+            raise AssertionError(f"{error}: {listener.ends}, {listener.subscriptions} subscriptions") from None
     listener.close()
-    return [id for id in listener.arrived if id not in marks.values()]
+    return [id for id in listener.arrived if id not in set().union(*marks.values())]
 
 
 class TestLedger:

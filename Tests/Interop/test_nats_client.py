@@ -264,7 +264,8 @@ def test_a_slow_server_is_an_error_and_no_memory(server):
 
 
 def test_a_consumer_that_the_server_cuts_off_as_slow_gets_every_message_once(tmp_path):
-    with server_with(tmp_path, "max_pending: 4MiB") as server:
+    # The server must not give the stopped client up for its silence.
+    with server_with(tmp_path, 'max_pending: 4MiB\nping_interval: "10m"') as server:
         with NATSClient(server.url) as client, NATSClient(server.url) as publisher:
             client.connected()
             publisher.connected()
@@ -282,7 +283,8 @@ def test_a_consumer_that_the_server_cuts_off_as_slow_gets_every_message_once(tmp
 
             def is_cut_off():
                 # The buffers of the sockets may be large.
-                publisher.done("publish", bytes(64 << 10), subject="flood")
+                for _ in range(32):
+                    publisher.done("publish", bytes(64 << 10), subject="flood")
                 return server.ask("varz")["slow_consumers"] > 0
 
             eventually(is_cut_off)
