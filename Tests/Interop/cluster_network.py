@@ -1,15 +1,14 @@
 """A cluster in which each node and each NATS server has a network of its own, and faults between them.
 
-    with PrivateNetwork():                      what this thread starts from here on is in a network of its own
-        cluster = NetworkCluster(folder).start()
-        fault = cluster.cut([node], servers)    silently, also one way; `unplug` is noticed
+    with network_cluster(folder) as cluster:    what this thread starts inside of `with` is in a network of its own
+        fault = Cut([node], cluster.servers)    silently, also one way; `unplug` is noticed
         fault.heal()
-        cluster.close()
 
 The network of the test is the router between the machines. Providers and devices are there, and reach all machines. Addresses
 can be the same in each run, since nobody else is in that network. It is gone with the processes in it, however the test ends.
 """
 
+import contextlib
 import ctypes
 import os
 import pathlib
@@ -83,7 +82,9 @@ class NetworkNode(Service):
 
     def __init__(self, machine, data, *options):
         super().__init__(
-            data, "--host", machine.address, "--hostname", machine.address, "--node", data.name, *options,
+            data, "--host", machine.address, "--hostname", machine.address, "--node", data.name,
+            # Operators are elsewhere, too, and nobody else is in this network.
+            "--console-host", machine.address, "--console-tls", "off", *options,
             prefix=["setpriv", "--pdeathsig", "KILL", *machine.inside],
         )
         self.machine, self.host, self.address = machine, machine.address, machine.address
@@ -148,3 +149,14 @@ class NetworkCluster:
         self.trio.close()
         for machine in self.machines:
             machine.close()
+
+
+@contextlib.contextmanager
+def network_cluster(folder):
+    """Runs a cluster inside of `with`. Until its end, this thread is in the network of the test."""
+    with PrivateNetwork():
+        cluster = NetworkCluster(folder)
+        try:
+            yield cluster.start()
+        finally:
+            cluster.close()

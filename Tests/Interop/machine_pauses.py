@@ -1,4 +1,4 @@
-"""The time for which this machine runs nothing: a bound of a test can make room for it, and no more than that."""
+"""The time for which this machine does not run what is due: a bound of a test can make room for it, and no more than that."""
 
 import threading
 import time
@@ -8,18 +8,18 @@ TICK = 0.01
 
 
 class Pauses(threading.Thread):
-    """Notes inside of `with` how late a thread runs that was to run every few milliseconds."""
+    """Adds up inside of `with` how late a thread runs that is due every few milliseconds."""
 
     def __init__(self):
         super().__init__(daemon=True)
         self._ends = threading.Event()
-        self._longest = 0
+        self._sum = 0
 
     def run(self):
         before = time.monotonic()
         while not self._ends.wait(TICK):
             now = time.monotonic()
-            self._longest = max(self._longest, now - before - TICK)
+            self._sum += now - before - TICK
             before = now
 
     def __enter__(self):
@@ -31,6 +31,6 @@ class Pauses(threading.Thread):
         self.join()
 
     def take(self):
-        """Seconds of the longest pause since the last call."""
-        longest, self._longest = self._longest, 0
-        return longest
+        """Seconds by which the thread was late since the last call, all together."""
+        found, self._sum = self._sum, 0
+        return found

@@ -73,7 +73,7 @@ class Identity:
 
     def _keep(self, kind, *, certificate=True, tls=None, **options):
         context = mqtt_wire.tls_context(self.service.ca, self.path if certificate else None, tls)
-        link = kind(self.service.listeners["device"], context, **options)
+        link = kind(self.service.listeners["device"], context, host=self.service.host, **options)
         self._links.append(link)
         return link
 

@@ -32,12 +32,12 @@ def tls_context(ca, certificate=None, version=None):
 class Wire:
     """One TLS connection to the device listener."""
 
-    def __init__(self, port, context, *, version=5, name="localhost", timeout=PATIENCE, session=None):
+    def __init__(self, port, context, *, version=5, name="localhost", host="127.0.0.1", timeout=PATIENCE, session=None):
         self.version = version
         self.timeout = timeout
         self.maximum_packet_size = None
         self._bytes = bytearray()
-        plain = socket.create_connection(("127.0.0.1", port), timeout=timeout)
+        plain = socket.create_connection((host, port), timeout=timeout)
         plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         try:
             self.socket = context.wrap_socket(plain, server_hostname=name, session=session)

@@ -1,17 +1,25 @@
-"""Broadcasts over three Herald nodes: every subscriber gets each once, in one order, while a node and a server are killed."""
+"""Broadcasts over three Herald nodes: every subscriber gets each once, in one order, while a node and a server are killed.
+
+Each node and each NATS server has a network of its own.
+"""
 
 import json
 
 import pytest
 
 from channels import create, filter_of, send, soon
+from cluster_network import network_cluster
 from mqtt_device import Identity
-from parties import make_parties
 from provider import Provider
 from service import PATIENCE, eventually
-from test_cluster_nodes import nodes, trio
 
 BROADCASTS = 20
+
+
+@pytest.fixture
+def cluster(tmp_path):
+    with network_cluster(tmp_path) as cluster:
+        yield cluster
 
 
 def publish(provider, channel, number, accepted):
@@ -38,10 +46,11 @@ def receive(link, channel, last):
 
 
 @pytest.mark.slow
-def test_every_subscriber_gets_each_broadcast_once_and_in_one_order(trio, nodes):
+def test_every_subscriber_gets_each_broadcast_once_and_in_one_order(cluster):
+    nodes = cluster.nodes
     devices = [Identity(node, f"device{number}") for number, node in enumerate(nodes)]
     accepted, moved = [], None
-    with Provider(nodes[0], key=make_parties(nodes[0]).key) as provider:
+    with Provider(nodes[0], key=nodes[0].provider_key()) as provider:
         channel = create(provider)
         links = [device.stay() for device in devices]
         # A channel that another node has just made is known.
@@ -56,7 +65,7 @@ def test_every_subscriber_gets_each_broadcast_once_and_in_one_order(trio, nodes)
                 assert moved.connack.session_present
                 arrival = len(accepted)
             if number == BROADCASTS // 2:
-                trio.servers[0].kill()
+                cluster.servers[0].kill()
             publish(provider, channel, number, accepted)
     first, second = (receive(link, channel, accepted[-1]) for link in links[:2])
     assert first == second and len(set(first)) == len(first)

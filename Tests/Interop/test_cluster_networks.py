@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from cluster_network import Cut, NetworkCluster, PrivateNetwork
+from cluster_network import Cut, network_cluster
 from cluster_roaming import RoamingLoad
 from service import PATIENCE, eventually
 
@@ -23,12 +23,8 @@ STREAM = "HERALD_BOX_0"
 
 @pytest.fixture
 def cluster(tmp_path):
-    with PrivateNetwork():
-        cluster = NetworkCluster(tmp_path)
-        try:
-            yield cluster.start()
-        finally:
-            cluster.close()
+    with network_cluster(tmp_path) as cluster:
+        yield cluster
 
 
 def play(cluster, rounds, fault):

@@ -39,7 +39,7 @@ def revoke(service, device):
     """Revokes a device by the admin API of a node."""
     token = (service.data / "run" / "admin.token").read_text().strip()
     request = urllib.request.Request(
-        f"http://127.0.0.1:{service.listeners['console']}/v1/devices/{device}/revoke", method="POST",
+        f"http://{service.host}:{service.listeners['console']}/v1/devices/{device}/revoke", method="POST",
         headers={"authorization": f"Bearer {token}"},
     )
     with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
