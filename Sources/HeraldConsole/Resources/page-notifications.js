@@ -16,6 +16,10 @@ import { t } from "./words.js";
 const LIMIT = 200;
 /** Rows in the page; further ones come with a button. */
 const ROWS = 60;
+/** The least height of a row. */
+const ROW_HEIGHT = 36;
+/** Time after the last burst of lines until all rows are drawn again. */
+const BURST_TIME = 1000;
 const LEAST_BARS = 30;
 const MOST_LINES = 2000;
 const TERMS = ["topic:", "state:", "device:", "provider:", "reason:", "type:", "priority:", "after:", "-state:delivered"];
@@ -29,6 +33,9 @@ export default class Notifications {
     this.isPaused = false;
     this.waiting = [];
     this.missed = 0;
+    this.burstEnd = -Infinity;
+    /** Keys of the rows of the last burst: their places. */
+    this.places = new Map();
     this.isSearching = true;
     this.unfolded = new Set();
     this.viewName = null;
@@ -114,9 +121,14 @@ export default class Notifications {
     if (kind === "skipped") this.missed += data?.count ?? data?.lines ?? 1;
     if (kind !== "lines" || !this.isLive) return;
     this.missed += data.more ?? 0;
-    const isAway = this.isPaused || this.isSearching || scrollY > 200 || document.querySelector(".found:hover, .found :focus-visible");
+    if (data.items.length > room()) this.burstEnd = performance.now() + BURST_TIME;
     this.waiting = [...[...data.items].reverse(), ...this.waiting].slice(0, MOST_LINES);
-    if (!isAway) this.resume();
+    if (!this.isAway) this.resume();
+  }
+
+  /** Whether the reader looks at rows that new lines would move. */
+  get isAway() {
+    return this.isPaused || this.isSearching || scrollY > 200 || document.activeElement?.matches(".found :focus-visible") || document.querySelector(".found")?.matches(":hover");
   }
 
   resume() {
@@ -236,8 +248,12 @@ export default class Notifications {
       if (!this.unfolded.delete(key)) this.unfolded.add(key);
       this.app.draw();
     };
+    // In a burst nobody reads a row before the next ones take its place. Rows below the window are not drawn, and elements stay for the next rows.
+    const isBurst = performance.now() < this.burstEnd && !this.isAway;
+    const drawn = rows.slice(0, isBurst ? Math.min(this.shown, room()) : this.shown);
+    if (isBurst) this.places = new Map(drawn.map(({ key }, index) => [key, index]));
     return h("div", { key: "found", class: "box flush found" }, table({
-      key: "found", caption: t("place.notifications"), rows: rows.slice(0, this.shown), id: ({ key }) => key,
+      key: "found", caption: t("place.notifications"), rows: drawn, id: ({ key }) => this.places.get(key) ?? key,
       columns: [
         { label: t("col.time"), place: "side", cell: ({ line }) => link(place("notifications", line.unique_id), { "data-row": "" }, when(line.time, `${shortTime(line.time)}`)) },
         { label: t("col.app"), place: "main", cell: ({ line }) => [h("span", null, dotted(line.topic)), line.environment === "sandbox" && h("span", { class: "tag" }, t("env.sandbox"))] },
@@ -273,6 +289,11 @@ export default class Notifications {
         this.read(answer.cursor);
       }, { disabled: this.isSearching }));
   }
+}
+
+/** Number of rows that fill the window. */
+function room() {
+  return Math.ceil(innerHeight / ROW_HEIGHT);
 }
 
 /** What tells a line from others. */

@@ -15,8 +15,9 @@ export const ENVIRONMENTS = ["production", "sandbox"];
 /** An address with the environment of the present one, unless it has its own. */
 export function kept(address) {
   const environment = new URLSearchParams(location.search).get("environment");
+  if (!environment) return address;
   const url = new URL(address, location.origin);
-  if (!environment || url.searchParams.has("environment")) return address;
+  if (url.searchParams.has("environment")) return address;
   return `${address.split("#")[0]}${url.search ? "&" : "?"}environment=${encodeURIComponent(environment)}${url.hash}`;
 }
 

@@ -35,21 +35,32 @@ function restoreFocus(active) {
 }
 
 function reconcile(parent, wanted) {
-  const { keyed, loose } = present(parent);
+  // Most drawings change texts and attributes alone: children that stay in order are not searched for.
+  let at = parent.firstChild;
+  let count = 0;
+  for (; at && count < wanted.length && isOf(at, wanted[count]); count += 1) at = update(at, wanted[count]).nextSibling;
+  const rest = wanted.slice(count);
+  if (at) rearrange(parent, at, rest);
+  else for (const child of rest) parent.append(make(child, parent));
+}
+
+/** Makes `wanted` the content of `parent` from the node `first` on. */
+function rearrange(parent, first, wanted) {
+  const before = first.previousSibling;
+  const present = { nodes: [], keyed: new Map(), loose: [] };
+  for (let node = first; node; node = node.nextSibling) {
+    const key = descriptions.get(node)?.key;
+    present.nodes.push(node);
+    if (key === undefined) present.loose.push(node);
+    else present.keyed.set(key, node);
+  }
   const nodes = wanted.map((child) => {
-    if (typeof child !== "object") return text(child, loose);
-    const key = child.attributes.key;
-    const found = key === undefined ? take(loose, child.tag) : keyed.get(key);
-    if (key !== undefined) keyed.delete(key);
-    // A description that was used before describes what is there.
-    if (found && descriptions.get(found)?.child === child) return found;
-    if (found && found.localName === child.tag) return patch(found, child);
-    found?.remove();
-    return create(child, parent);
+    const found = take(present, child);
+    return found ? update(found, child) : make(child, parent);
   });
   const staying = new Set(nodes);
-  for (const node of [...parent.childNodes]) if (!staying.has(node)) node.remove();
-  let at = parent.firstChild;
+  for (const node of present.nodes) if (!staying.has(node)) node.remove();
+  let at = before ? before.nextSibling : parent.firstChild;
   for (const node of nodes) {
     if (node === at) at = at.nextSibling;
     else place(parent, node, at);
@@ -62,30 +73,34 @@ function place(parent, node, before) {
   else parent.insertBefore(node, before);
 }
 
-function present(parent) {
-  const keyed = new Map();
-  const loose = [];
-  for (const node of parent.childNodes) {
-    const key = descriptions.get(node)?.key;
-    if (key === undefined) loose.push(node);
-    else keyed.set(key, node);
+function take({ keyed, loose }, child) {
+  const key = child.attributes?.key;
+  if (key === undefined) {
+    const index = loose.findIndex((node) => isOf(node, child));
+    return index < 0 ? undefined : loose.splice(index, 1)[0];
   }
-  return { keyed, loose };
+  const found = keyed.get(key);
+  keyed.delete(key);
+  return found && isOf(found, child) ? found : undefined;
 }
 
-function take(loose, tag) {
-  const index = loose.findIndex((node) => node.localName === tag);
-  return index < 0 ? undefined : loose.splice(index, 1)[0];
+/** Whether a node can become what a child describes. */
+function isOf(node, child) {
+  if (typeof child !== "object") return node.nodeType === Node.TEXT_NODE;
+  return node.localName === child.tag && descriptions.get(node)?.key === child.attributes.key;
 }
 
-function text(value, loose) {
-  const index = loose.findIndex((node) => node.nodeType === Node.TEXT_NODE);
-  const node = index < 0 ? document.createTextNode("") : loose.splice(index, 1)[0];
-  if (node.data !== String(value)) node.data = String(value);
-  return node;
+function update(node, child) {
+  if (typeof child !== "object") {
+    if (node.data !== String(child)) node.data = child;
+    return node;
+  }
+  // A description that was used before describes what is there.
+  return descriptions.get(node)?.child === child ? node : patch(node, child);
 }
 
-function create(child, parent) {
+function make(child, parent) {
+  if (typeof child !== "object") return document.createTextNode(child);
   const inSVG = child.tag === "svg" || parent.namespaceURI === SVG;
   const element = inSVG ? document.createElementNS(SVG, child.tag) : document.createElement(child.tag);
   patch(element, child);
@@ -97,18 +112,20 @@ function patch(element, child) {
   const before = descriptions.get(element)?.attributes ?? {};
   const { key, on = {}, prop = {}, vars = {}, made, ...attributes } = child.attributes;
   descriptions.set(element, { key, on, attributes, child });
-  for (const name of Object.keys(before)) if (!(name in attributes)) element.removeAttribute(name);
-  for (const [name, value] of Object.entries(attributes)) {
+  for (const name in before) if (!(name in attributes)) element.removeAttribute(name);
+  for (const name in attributes) {
+    const value = attributes[name];
+    if (value === before[name]) continue;
     if (value === null || value === undefined || value === false) element.removeAttribute(name);
     else if (element.getAttribute(name) !== String(value === true ? "" : value)) {
       element.setAttribute(name, value === true ? "" : value);
     }
   }
-  for (const event of Object.keys(on)) listen(element, event);
+  for (const event in on) listen(element, event);
   reconcile(element, child.children);
-  for (const [name, value] of Object.entries(vars)) element.style.setProperty(name, value);
+  for (const name in vars) element.style.setProperty(name, vars[name]);
   // Last, because a select takes a value only once it has the option.
-  for (const [name, value] of Object.entries(prop)) if (element[name] !== value) element[name] = value;
+  for (const name in prop) if (element[name] !== prop[name]) element[name] = prop[name];
   return element;
 }
 
