@@ -9,14 +9,9 @@ from parties import make_parties
 from service import TOPIC
 from mqtt_device import APPS, MAIL
 import test_api_apple
+from test_api_apple import TestAioapns
 from test_api_clients import TestCurl, TestNghttp2, listening
 from test_device_clients import *
-
-
-class TestAioapns(test_api_apple.TestAioapns):
-    # It opens several connections, so that the load balancer spreads notifications that come at once over the nodes: of those
-    # an older one may be left out, and then it is not held either.
-    test_background_notifications_over_the_budget_are_accepted_and_held = None
 
 
 @pytest.fixture(scope="module")
