@@ -93,7 +93,7 @@ export default class Device {
         app.may("admin") && device.connected && button(t("device.disconnect"), () => this.disconnect()), app.may("admin") && !device.revoked && button(t("revoke"), () => this.askRevoke())));
     if (failure) return [head, failure.status === 404 ? empty(t("device.unknown")) : failureNote(failure, () => this.start())];
     if (!device) return [head, loading()];
-    return [head, h("div", { key: "columns", class: "columns uneven" }, h("div", { class: "stack" }, this.about(), this.appList()), this.last())];
+    return [head, h("div", { key: "columns", class: "columns uneven even" }, h("div", { class: "stack" }, this.about(), this.appList()), this.last())];
   }
 
   askRevoke() {
