@@ -133,13 +133,15 @@ def test_texts_of_others_are_texts(chromium, unusual, name):
     assert complaints(page) == []
 
 
-@pytest.mark.parametrize("width", [320, 768, 1024])
+@pytest.mark.parametrize("width", [320, 768, 1024, 1440])
 def test_nothing_overflows(chromium, unusual, width):
     page = show(chromium, unusual, "/", ".tile", width=width)
     for path, ready in PAGES.values():
         page.run("history.pushState(null, '', arguments[0]); dispatchEvent(new PopStateEvent('popstate'))", path)
         page.one(ready)
         assert page.run("return document.documentElement.scrollWidth") <= width, path
+        wide = page.run("return [...document.querySelectorAll('.box > *')].filter((one) => one.getBoundingClientRect().right > one.parentElement.getBoundingClientRect().right + 1).map((one) => one.outerHTML.slice(0, 200))")
+        assert wide == [], path
         small = page.run(
             "return [...document.querySelectorAll('main button, main select, main input, nav a, nav button')].filter((one) => one.offsetParent)"
             ".filter((one) => one.type !== 'checkbox' && Math.min(one.offsetWidth, one.offsetHeight) < 24).map((one) => one.outerHTML)",
@@ -323,7 +325,7 @@ def test_keys_lead_everywhere_and_not_in_fields(chromium, console):
     assert page.run("return document.activeElement.value") == "state:discardedgd?p"
     page.press(Keys.ESCAPE, "?")
     page.one("dialog[open]")
-    page.one("dialog label", "Keys are on").click()
+    page.one("dialog label", "Keyboard shortcuts are on").click()
     page.press(Keys.ESCAPE)
     page.gone("dialog")
     page.press("g", "h", "?")

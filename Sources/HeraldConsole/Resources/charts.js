@@ -41,19 +41,19 @@ export function squeeze(values, most) {
 
 /**
  * Bars over time, of parts on top of each other. `series` is `[{ label, values }]`, oldest first; `end` the last value's end
- * in milliseconds, `step` the seconds of one value. `pick` gets the times of a bar that is clicked, or of those that are dragged over.
+ * in milliseconds, `step` the seconds of one value; a series may have the number of its colour as `part`. `pick` gets the times of a bar that is clicked, or of those that are dragged over.
  */
 export function bars(app, { key = "chart", series, end, step, label, unit = (value) => number(value), pick }) {
   const length = Math.max(0, ...series.map(({ values }) => values.length));
   const size = Math.max(1, Math.ceil(length / MOST_BARS));
-  const shown = series.map(({ values, ...one }) => ({ ...one, values: squeeze(values, MOST_BARS) }));
+  const shown = series.map(({ values, ...one }, place) => ({ part: place, ...one, values: squeeze(values, MOST_BARS) }));
   const count = Math.max(1, ...shown.map(({ values }) => values.length));
   const sums = Array.from({ length: count }, (_, index) => shown.reduce((sum, { values }) => sum + (values[index] ?? 0), 0));
   const top = nice(Math.max(...sums, 0));
   const wide = WIDTH / count;
   const stacked = new Array(count).fill(0);
   const start = (index) => end - (count - index) * step * size * 1000;
-  const paths = shown.map(({ label: name, values }, place) => {
+  const paths = shown.map(({ label: name, values, part }) => {
     let path = "";
     values.forEach((value, index) => {
       if (!value) return;
@@ -62,7 +62,7 @@ export function bars(app, { key = "chart", series, end, step, label, unit = (val
       stacked[index] += high;
       path += `M${(index * wide + wide * 0.1).toFixed(1)} ${bottom.toFixed(1)}v-${high.toFixed(1)}h${(wide * 0.8).toFixed(1)}v${high.toFixed(1)}z`;
     });
-    return h("path", { key: name, class: `part-${place}`, d: path || "M0 0" });
+    return h("path", { key: name, class: `part-${part}`, d: path || "M0 0" });
   });
   const barAt = ({ currentTarget, clientX }) => {
     const { left, width } = currentTarget.getBoundingClientRect();
@@ -89,12 +89,12 @@ export function bars(app, { key = "chart", series, end, step, label, unit = (val
   };
   return h("figure", { key, class: "chart" },
     h("div", { class: "plot" },
+      h("div", { class: "scale", "aria-hidden": "true" }, h("span", null, unit(top)), h("span", null, unit(top / 2)), h("span", null, number(0))),
       h("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none", role: "img", "aria-label": label, class: pick ? "picks" : null, on: pick ? on : {} },
         [0, 0.5, 1].map((share) => h("path", { key: `grid ${share}`, class: "grid", d: `M0 ${HEIGHT - share * HEIGHT}H${WIDTH}` })), paths,
         own && h("path", { key: "dragged", class: "dragged", d: `M${own[0] * wide} 0H${own[1] * wide}V${HEIGHT}H${own[0] * wide}z` })),
-      h("span", { class: "top-mark", "aria-hidden": "true" }, unit(top)), h("span", { class: "half-mark", "aria-hidden": "true" }, unit(top / 2))),
-    h("div", { class: "axis", "aria-hidden": "true" }, [0, 0.5, 1].map((share) => h("span", { key: share }, axisTime(start(share * count), step)))),
-    shown.length > 1 && h("ul", { class: "legend" }, shown.map(({ label: name }, place) => h("li", { key: name }, h("span", { class: `swatch part-${place}` }), name))),
+      h("div", { class: "axis", "aria-hidden": "true" }, [0, 0.5, 1].map((share) => h("span", { key: share }, axisTime(start(share * count), step))))),
+    shown.length > 1 && h("ul", { class: "legend" }, shown.map(({ label: name, part }) => h("li", { key: name }, h("span", { class: `swatch part-${part}` }), name))),
     asTable(app, key, { label, series: shown, start, unit, step }));
 }
 

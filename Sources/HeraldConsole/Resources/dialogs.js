@@ -8,7 +8,11 @@ import { t } from "./words.js";
 function dialog(key, title, close, ...children) {
   const id = `dialog-${key}`;
   return h("dialog", {
-    key, "aria-labelledby": id, made: (element) => element.isConnected && element.showModal(),
+    key, "aria-labelledby": id, made: (element) => {
+      if (!element.isConnected) return;
+      element.showModal();
+      element.querySelector("[data-first]")?.focus();
+    },
     on: { cancel: (event) => {
       event.preventDefault();
       close();
@@ -55,5 +59,5 @@ export function help(app) {
       switchKeys(isOn);
       app.draw();
     }),
-    h("div", { class: "actions" }, button(t("close"), close, { kind: "main" })));
+    h("div", { class: "actions" }, button(t("close"), close, { kind: "main", "data-first": "" })));
 }

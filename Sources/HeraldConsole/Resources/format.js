@@ -24,10 +24,13 @@ function dates(options) {
   return made.get(key);
 }
 
+/** A text that no line break parts. */
+const whole = (text) => text.replaceAll(" ", "\u00a0");
+
 /** A time in a format; what is no time is shown as none. */
 function written(options, time) {
   const date = new Date(time);
-  return Number.isNaN(date.getTime()) ? "–" : dates(options).format(date);
+  return Number.isNaN(date.getTime()) ? "–" : whole(dates(options).format(date));
 }
 
 const TIME = { hour: "2-digit", minute: "2-digit", second: "2-digit" };
@@ -45,7 +48,8 @@ export function shortTime(time) {
 }
 
 export function fullTime(time) {
-  return written({ dateStyle: "medium", timeStyle: "long" }, time);
+  // A narrow column has the time of day below the day.
+  return written({ dateStyle: "medium", timeStyle: "long" }, time).replace(/,\u00a0(?=[^,]*$)/, ", ");
 }
 
 export function day(time) {
@@ -63,13 +67,13 @@ export function when(time, words = shortTime(time)) {
   return time ? h("time", { datetime: time, title: fullTime(time) }, words) : null;
 }
 
-const whole = new Intl.NumberFormat(undefined, { maximumFractionDigits: 0 });
+const rounded = new Intl.NumberFormat(undefined, { maximumFractionDigits: 0 });
 const fine = new Intl.NumberFormat(undefined, { maximumSignificantDigits: 2 });
 const shares = new Intl.NumberFormat(undefined, { style: "percent", maximumSignificantDigits: 2 });
 
 export function number(value) {
   if (value === null || value === undefined) return "–";
-  return Math.abs(value) >= 10 || Number.isInteger(value) ? whole.format(value) : fine.format(value);
+  return Math.abs(value) >= 10 || Number.isInteger(value) ? rounded.format(value) : fine.format(value);
 }
 
 export function share(value) {
@@ -79,15 +83,15 @@ export function share(value) {
 /** A length of time in milliseconds, in the two largest units that it has; a rough one in as few as say enough. */
 export function duration(milliseconds, isRough = false) {
   if (milliseconds === null || milliseconds === undefined || Number.isNaN(milliseconds)) return "–";
-  if (milliseconds < 1000) return t("unit.ms", { n: milliseconds < 10 ? fine.format(milliseconds) : Math.round(milliseconds) });
+  if (milliseconds < 1000) return whole(t("unit.ms", { n: milliseconds < 10 ? fine.format(milliseconds) : Math.round(milliseconds) }));
   const seconds = milliseconds / 1000;
-  if (seconds < 60) return t("unit.s", { n: seconds < 10 ? fine.format(seconds) : Math.round(seconds) });
+  if (seconds < 60) return whole(t("unit.s", { n: seconds < 10 ? fine.format(seconds) : Math.round(seconds) }));
   const units = [["unit.y", 31_536_000], ["unit.d", 86400], ["unit.h", 3600], ["unit.min", 60], ["unit.s", 1]];
   const first = units.findIndex(([, size]) => seconds >= size);
   const [[big, size], small] = [units[first], units[first + 1]];
   const count = Math.floor(seconds / size);
   const rest = small && !(isRough && (count > 2 || small[1] === 1)) ? Math.floor((seconds % size) / small[1]) : 0;
-  return rest ? `${t(big, { n: count })} ${t(small[0], { n: rest })}` : t(big, { n: count });
+  return whole(rest ? `${t(big, { n: count })} ${t(small[0], { n: rest })}` : t(big, { n: count }));
 }
 
 /** How long ago a time was, or how far away it is. */
@@ -95,11 +99,11 @@ export function ago(time) {
   const distance = now() - Date.parse(time);
   if (Number.isNaN(distance)) return "–";
   const words = duration(Math.max(1000, Math.floor(Math.abs(distance) / 1000) * 1000), true);
-  return distance >= 0 ? t("time.ago", { time: words }) : t("time.in", { time: words });
+  return whole(t(distance >= 0 ? "time.ago" : "time.in", { time: words }));
 }
 
 export function bytes(count) {
-  return count < 10_000 ? t("unit.B", { n: whole.format(count) }) : count < 1e7 ? t("unit.KB", { n: fine.format(count / 1024) }) : count < 1e10 ? t("unit.MB", { n: whole.format(count / 1048576) }) : t("unit.GB", { n: whole.format(count / 1073741824) });
+  return count < 10_000 ? t("unit.B", { n: rounded.format(count) }) : count < 1e7 ? t("unit.KB", { n: fine.format(count / 1024) }) : count < 1e10 ? t("unit.MB", { n: rounded.format(count / 1048576) }) : t("unit.GB", { n: rounded.format(count / 1073741824) });
 }
 
 /** The beginning of a long identifier. */

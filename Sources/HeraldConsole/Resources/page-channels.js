@@ -58,7 +58,7 @@ export default class Channels {
       list.failure && failureNote(list.failure, () => list.start()),
       !list.items ? !list.failure && loading() : list.items.length === 0 ? empty(this.topic ? t("find.none") : t("channels.none")) : h("div", { key: "list", class: "box flush" }, table({
         caption: t("place.channels"), rows: list.items, id: ({ id, environment }) => `${id} ${environment}`, columns: [
-          { label: t("col.app"), place: "main", cell: ({ topic, environment }) => [h("span", null, topic), environment === "sandbox" && h("span", { class: "tag" }, t("env.sandbox"))] },
+          { label: t("col.app"), place: "main", cell: ({ topic, environment }) => [h("span", null, topic), environment === "sandbox" && [" ", h("span", { class: "tag" }, t("env.sandbox"))]] },
           { label: t("channels.id"), isCode: true, cell: ({ id }) => id },
           { label: t("channels.policy"), place: "labelled", cell: ({ policy, stored }) => (policy ? (stored ? t("channels.kept") : t("channels.keeps")) : t("channels.keeps.not")) },
           { label: t("channels.subscribers"), place: "labelled", isNumber: true, cell: ({ subscribers }) => number(subscribers) },

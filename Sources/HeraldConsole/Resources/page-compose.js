@@ -214,10 +214,10 @@ export default class Compose {
     };
     return h("div", { class: "stack" },
       field("p-title", t("compose.title"), alert.title, change("title", true)), field("p-subtitle", t("compose.subtitle"), alert.subtitle, change("subtitle", true)),
-      field("p-body", t("compose.body"), alert.body, change("body", true), { area: true, rows: 3 }),
-      h("div", { class: "fields" }, field("p-badge", t("compose.badge"), aps.badge, change("badge", false, Number), { type: "number", min: 0 }), field("p-sound", t("compose.sound"), typeof aps.sound === "object" ? aps.sound.name : aps.sound, change("sound")),
+      field("p-body", t("compose.body"), alert.body, change("body", true), { area: true, rows: 3, kind: "prose" }),
+      h("div", { class: "fields pairs" }, field("p-badge", t("compose.badge"), aps.badge, change("badge", false, Number), { type: "number", min: 0 }), field("p-sound", t("compose.sound"), typeof aps.sound === "object" ? aps.sound.name : aps.sound, change("sound")),
         field("p-category", t("compose.category"), aps.category, change("category")), field("p-thread", t("compose.thread"), aps["thread-id"], change("thread-id"))),
-      tick("p-mutable", "mutable-content", aps["mutable-content"] === 1, change("mutable-content", false, () => 1)), tick("p-available", "content-available", aps["content-available"] === 1, change("content-available", false, () => 1)));
+      h("div", { class: "ticks" }, tick("p-mutable", "mutable-content", aps["mutable-content"] === 1, change("mutable-content", false, () => 1)), tick("p-available", "content-available", aps["content-available"] === 1, change("content-available", false, () => 1))));
   }
 
   deeds() {

@@ -93,7 +93,7 @@ export default class Device {
         app.may("admin") && device.connected && button(t("device.disconnect"), () => this.disconnect()), app.may("admin") && !device.revoked && button(t("revoke"), () => this.askRevoke())));
     if (failure) return [head, failure.status === 404 ? empty(t("device.unknown")) : failureNote(failure, () => this.start())];
     if (!device) return [head, loading()];
-    return [head, h("div", { key: "columns", class: "columns" }, h("div", { class: "stack" }, this.about(), this.appList()), this.last())];
+    return [head, h("div", { key: "columns", class: "columns uneven even" }, h("div", { class: "stack" }, this.about(), this.appList()), this.last())];
   }
 
   askRevoke() {
@@ -138,10 +138,9 @@ export default class Device {
     const apps = (device.apps ?? []).filter(({ environment }) => !app.environment || environment === app.environment);
     return section(t("devices.apps"), { key: "apps" }, apps.length === 0 ? empty(t("device.noapps")) : table({
       caption: t("devices.apps"), rows: apps, id: (one) => `${one.topic} ${one.environment}`, columns: [
-        { label: t("col.app"), place: "main", cell: (one) => [h("span", null, dotted(one.topic)), one.environment === "sandbox" && h("span", { class: "tag" }, t("env.sandbox"))] },
+        { label: t("col.app"), place: "main", cell: (one) => [h("span", null, dotted(one.topic)), one.environment === "sandbox" && [" ", h("span", { class: "tag" }, t("env.sandbox"))], ended(one)] },
         { label: t("device.waits"), place: "labelled", cell: ({ waiting }) => waiting && link(place("notifications", waiting.unique_id), null, when(waiting.received, ago(waiting.received)), h("span", { class: "unseen" }, ` ${waiting.id}`)) },
         { label: t("device.registered"), place: "labelled", isName: true, cell: (one) => one.registered && when(one.registered, day(one.registered)) },
-        { label: t("col.state"), place: "side", cell: (one) => one.removed ? h("span", { class: "tag" }, t("device.removed")) : !one.enabled && h("span", { class: "tag", "data-tone": "waiting" }, t("device.disabled")) },
         { label: t("device.token"), cell: (one) => app.may("sender") && !device.revoked && !one.removed && copyButton(app, `token ${one.topic} ${one.environment}`, () => this.token(one), t("device.copy"), one.topic) },
       ],
     }));
@@ -161,4 +160,10 @@ export default class Device {
       ],
     }));
   }
+}
+
+/** Whether an app is gone from its device, or may not receive. */
+function ended({ removed, enabled }) {
+  if (removed) return [" ", h("span", { class: "tag" }, t("device.removed"))];
+  return !enabled && [" ", h("span", { class: "tag", "data-tone": "waiting" }, t("device.disabled"))];
 }

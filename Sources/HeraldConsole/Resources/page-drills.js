@@ -64,7 +64,7 @@ export default class Drills {
     const { drills, app } = this;
     return section(t("drills.active"), { key: "active", actions: drills.length > 1 && app.mayDrill() && button(t("drills.stop.all"), () => this.change("/v1/drills/stop", {}, t("drill.stopped"))) },
       drills.length === 0 ? empty(t("drills.none")) : h("ul", { class: "problems" }, drills.map((drill) => h("li", { key: drill.id }, note("waiting",
-        h("p", { dir: "auto" }, h("strong", null, drill.what)),
+        h("p", { class: "sentence", dir: "auto" }, h("strong", null, drill.what)),
         h("p", { class: "quiet" }, t("drills.facts", { left: duration(drill.seconds_left * 1000), n: number(drill.hits), count: drill.hits }), drill.nodes && ` · ${drill.nodes.join(", ")}`),
         app.mayDrill() && button(t("drill.stop"), () => this.change(`/v1/drills/${drill.id}/stop`, {}, t("drill.stopped")), { about: drill.what }))))));
   }
@@ -85,7 +85,7 @@ export default class Drills {
       : field(name, t(`drills.${name}`), draft[name] ?? "", set(name), { placeholder: EXAMPLES[name] ?? "", ...(name === "streams" ? { type: "number", min: 1 } : {}) });
     return section(t("drills.start"), { key: "add" }, form(send, { class: "stack" },
       choice("kind", t("drills.kind"), draft.kind, Object.keys(KINDS).map((kind) => [kind, t(`drills.kind.${kind}`)]), set("kind")),
-      h("div", { class: "fields" }, [...options, "for"].map(input)),
+      h("div", { class: "fields small" }, [...options, "for"].map(input)),
       draft.kind === "shutdown" && note("waiting", h("p", null, t("drills.shutdown"))),
       h("div", null, h("button", { type: "submit", class: "button main" }, t("drills.send")))));
   }
@@ -101,7 +101,7 @@ export default class Drills {
     return section(t("clock.title"), { key: "clock" }, facts([[t("clock.now"), fullTime(clock.milliseconds)], [t("clock.jump"), jump && duration(Math.abs(jump) * 1000)]]),
       jump && note("bad", h("p", null, t("clock.jumped")), app.may("admin") && button(t("clock.accept"), () => this.change("/v1/clock/accept", {}, t("clock.accepted")))),
       !clock.adjustable ? h("p", { class: "quiet" }, t("clock.fixed")) : app.may("admin") && form(send, { class: "find-row" },
-        field("move", t("clock.by"), this.move, (value) => (this.move = value), { kind: "bare find-wide", placeholder: "1h" }), h("button", { type: "submit", class: "button" }, t("clock.move"))));
+        field("move", t("clock.by"), this.move, (value) => (this.move = value), { kind: "find-wide", placeholder: "1h" }), h("button", { type: "submit", class: "button" }, t("clock.move"))));
   }
 }
 

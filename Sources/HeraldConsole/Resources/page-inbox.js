@@ -103,8 +103,8 @@ export default class Inbox {
     const { app, items, failure } = this;
     const isOff = this.catching?.topics === "off";
     return [
-      h("div", { key: "head", class: "page-head" }, h("h1", null, t("place.inbox")), h("p", { class: "quiet" }, this.catching && !isOff && t("inbox.kept", { n: number(this.catching.messages), limit: number(this.catching.limit) })),
-        app.may("sender") && items?.length > 0 && button(t("inbox.clear"), () => this.askClear())),
+      h("div", { key: "head", class: "page-head" }, h("h1", null, t("place.inbox")), h("p", { class: "quiet list-only" }, this.catching && !isOff && t("inbox.kept", { n: number(this.catching.messages), limit: number(this.catching.limit) })),
+        app.may("sender") && items?.length > 0 && button(t("inbox.clear"), () => this.askClear(), { kind: "list-only" })),
       this.switch(isOff),
       !isOff && h("div", { key: "filter", class: "box find list-only" }, form(() => app.setQuery({ q: this.typed.trim(), open: null }), { class: "find-row", role: "search" },
         field("inbox-q", t("inbox.find"), this.typed, (value) => (this.typed = value), { type: "search", kind: "bare find-wide", placeholder: "tag:login-test" }), h("button", { type: "submit", class: "button" }, t("find.send")))),
@@ -166,7 +166,7 @@ export default class Inbox {
 
   detail() {
     const { one, tab, app } = this;
-    if (!one) return section(t("inbox.one"), { key: "detail" }, empty(this.opened && this.items ? t("inbox.gone") : t("inbox.pick")));
+    if (!one) return section(t("inbox.one"), { key: "detail", kind: this.opened ? "" : "wide-only" }, empty(this.opened && this.items ? t("inbox.gone") : t("inbox.pick")));
     const life = one.unique_id ?? one.id;
     return section(t("inbox.one"), { key: "detail", kind: "is-open", actions: [life && link(place("notifications", life), { class: "button" }, t("one.life")), link(address("/compose", { topic: one.topic, device: one.device, environment: one.environment }), { class: "button", on: { click: () => (app.composed = one.payload) } }, t("one.again"))] },
       link(address("/inbox", { q: this.q }), { class: "back" }, t("place.inbox")),
@@ -183,7 +183,7 @@ export default class Inbox {
       [t("inbox.code.curl"), curl({ topic: one.topic }, one, app.status)],
       [t("inbox.code.test"), `curl -H "authorization: Bearer $TOKEN" '${location.origin}${withQuery("/v1/caught", { q: query, wait: 10 })}'`],
     ];
-    return h("div", { class: "stack" }, texts.map(([title, text]) => h("div", { key: title, class: "stack" }, h("h3", null, title), code(text, title), h("div", { class: "actions" }, copyButton(app, title, text, t("one.copy.id"), title)))));
+    return h("div", { class: "stack" }, texts.map(([title, text]) => h("div", { key: title, class: "stack close" }, h("h3", null, title), code(text, title), h("div", { class: "actions" }, copyButton(app, title, text, t("one.copy.id"), title)))));
   }
 }
 

@@ -11,6 +11,6 @@ export default class Nothing {
   }
 
   view() {
-    return [h("h1", { key: "title" }, t("place.nothing")), empty("", link("/", { class: "button" }, t("place.now")))];
+    return [h("div", { key: "head", class: "page-head" }, h("h1", null, t("place.nothing"))), empty(t("nothing.words"), link("/", { class: "button" }, t("help.now")))];
   }
 }

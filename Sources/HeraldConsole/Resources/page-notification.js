@@ -130,7 +130,7 @@ export default class Notification {
     const { life, failure } = this;
     const head = h("div", { key: "head", class: "page-head" }, link("/notifications", { class: "back" }, t("place.notifications")),
       h("h1", null, t("one.heading"), " ", h("span", { class: "mono", dir: "auto" }, life?.lines[0]?.id ?? this.id)),
-      h("div", { class: "actions" }, copyButton(this.app, "id", life?.lines[0]?.id ?? this.id, t("one.copy.id"))));
+      h("div", { class: "actions beside" }, copyButton(this.app, "id", life?.lines[0]?.id ?? this.id, t("one.copy.id"))));
     if (failure) return [head, failure.status === 404 || failure.status === 400 ? this.unknown() : failureNote(failure, () => this.start())];
     if (!life) return [head, loading()];
     if (life.lines.length === 0) return [head, this.unknown()];

@@ -256,8 +256,8 @@ export default class Notifications {
       key: "found", caption: t("place.notifications"), rows: drawn, id: ({ key }) => this.places.get(key) ?? key,
       columns: [
         { label: t("col.time"), place: "side", cell: ({ line }) => link(place("notifications", line.unique_id), { "data-row": "" }, when(line.time, `${shortTime(line.time)}`)) },
-        { label: t("col.app"), place: "main", cell: ({ line }) => [h("span", null, dotted(line.topic)), line.environment === "sandbox" && h("span", { class: "tag" }, t("env.sandbox"))] },
-        { label: t("col.device"), isName: true, cell: ({ line }) => line.device ? link(place("devices", line.device), null, line.device) : line.devices !== undefined && t("just.devices", { count: line.devices, n: number(line.devices) }) },
+        { label: t("col.app"), place: "main", cell: ({ line }) => [h("span", null, dotted(line.topic)), line.environment === "sandbox" && [" ", h("span", { class: "tag" }, t("env.sandbox"))]] },
+        { label: t("col.device"), place: "end", isName: true, cell: ({ line }) => line.device ? link(place("devices", line.device), null, line.device) : line.devices !== undefined && t("just.devices", { count: line.devices, n: number(line.devices) }) },
         { label: t("col.by"), isName: true, cell: ({ line, lines }) => short((line.provider ?? lines.find(({ provider }) => provider)?.provider) || "", 22), place: "wide" },
         { label: t("col.type"), cell: ({ lines }) => [first(lines, "type"), first(lines, "priority")].filter(Boolean).join(" · "), place: "wide" },
         { label: t("col.state"), place: "more", cell: ({ line }) => [stateTag(line), line.replacement && [" ", link(place("notifications", line.replacement), null, short(line.replacement))]] },

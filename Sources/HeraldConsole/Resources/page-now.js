@@ -134,8 +134,9 @@ export default class Now {
   }
 
   health() {
-    const { status } = this.app;
+    const { status, link: connection } = this.app;
     const problems = this.problems ?? [];
+    if (!connection.up) return h("p", { key: "health", class: "health", "data-tone": "bad" }, icon("alert"), h("strong", null, t("now.away")));
     const isReady = status.status ? status.status === "ready" : !problems.some(({ severity }) => severity === "problem");
     const since = status.started && t("now.since", { time: duration(Math.max(0, now() - Date.parse(status.started))) });
     return h("p", { key: "health", class: "health", "data-tone": isReady ? "good" : "bad" }, icon(isReady ? "check" : "alert"),
@@ -162,7 +163,7 @@ export default class Now {
     const sums = names.map((name) => [name, series.series[name].reduce((sum, value) => sum + (value ?? 0), 0) * series.step_seconds]);
     const label = t("now.chart.label", { range: t(`range.${this.range}`), list: sums.map(([name, sum]) => `${t(`series.${name}`)} ${number(sum)}`).join(", ") });
     return section(t("now.chart"), { key: "outcomes", actions: range }, !series ? h("div", { class: "plot-space" }) : bars(this.app, {
-      key: "outcomes", end: Date.parse(series.end ?? new Date().toISOString()), step: series.step_seconds, label, unit: (value) => t("now.rate", { n: number(value) }), series: names.map((name) => ({ label: t(`series.${name}`), values: series.series[name] })),
+      key: "outcomes", end: Date.parse(series.end ?? new Date().toISOString()), step: series.step_seconds, label, unit: (value) => t("now.rate", { n: number(value) }), series: names.map((name) => ({ label: t(`series.${name}`), part: PARTS.indexOf(name), values: series.series[name] })),
     }));
   }
 
@@ -193,7 +194,7 @@ export default class Now {
       key: "just", caption: t("just.title"), id: (line) => line.unique_id, rows, columns: [
         { label: t("col.time"), place: "side", cell: (line) => link(place("notifications", line.unique_id), { "data-row": "" }, when(line.time, clockTime(line.time))) },
         { label: t("col.app"), place: "main", cell: (line) => dotted(line.topic) },
-        { label: t("col.device"), isName: true, cell: (line) => line.device || (line.devices !== undefined && t("just.devices", { count: line.devices, n: number(line.devices) })) },
+        { label: t("col.device"), place: "end", isName: true, cell: (line) => line.device || (line.devices !== undefined && t("just.devices", { count: line.devices, n: number(line.devices) })) },
         { label: t("col.state"), place: "more", cell: (line) => [stateTag(line), line.replacement && h("span", { class: "quiet" }, ` ${short(line.replacement)}`)] },
       ],
     }));
@@ -208,7 +209,7 @@ export default class Now {
 function manual({ kind, link: words }) {
   const page = { refusals: "/refusals", drill: "/drills", moved_clock: "/drills", clock: "/drills" }[kind];
   if (page) return [" · ", link(page, null, t("problems.more"))];
-  return words && [" · ", h("code", { class: "mono" }, words)];
+  return words && [" · ", h("code", { class: "mono" }, words.split(/(?=[/#])/).map((part) => [h("wbr"), part]))];
 }
 
 /** One line a notification: the newest. `lines` is newest first. */

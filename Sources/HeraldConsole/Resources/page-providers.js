@@ -50,12 +50,12 @@ export default class Providers {
         caption: t("place.providers"), rows: list.items, id: ({ id }) => id, columns: [
           { label: t("providers.credential"), place: "main", cell: (one) => link(place("providers", one.id), { "data-row": "" }, short(one.id, 44)) },
           { label: t("col.state"), place: "side", cell: standing },
-          { label: t("providers.team"), cell: ({ team }) => team },
+          { label: t("providers.team"), place: "labelled", cell: ({ team }) => team },
           { label: t("providers.kind"), place: "wide", cell: ({ kind }) => t(`providers.${kind}`) },
           { label: t("providers.topics"), place: "wide", cell: topics },
           { label: t("providers.used"), place: "labelled", cell: ({ last_used: used }) => used && when(used, ago(used)) },
-          { label: t("providers.requests"), place: "wide", isNumber: true, cell: ({ requests }) => requests !== undefined && number(requests) },
-          { label: t("providers.refused"), place: "wide", isNumber: true, cell: ({ refused }) => refused !== undefined && number(refused) },
+          { label: t("providers.requests"), place: "labelled", isNumber: true, cell: ({ requests }) => requests !== undefined && number(requests) },
+          { label: t("providers.refused"), place: "labelled", isNumber: true, cell: ({ refused }) => refused !== undefined && number(refused) },
         ],
       })),
       list.moreButton(),
@@ -80,10 +80,10 @@ export default class Providers {
       this.list.start();
     };
     const pem = made?.certificate;
-    return section(t("providers.add"), { key: "add", actions: segments(t("providers.kind"), kind, [["certificate", t("providers.certificate")], ["key", t("providers.key")]], (one) => {
+    return section(t("providers.add"), { key: "add", actions: [segments(t("providers.kind"), kind, [["certificate", t("providers.certificate")], ["key", t("providers.key")]], (one) => {
       this.made = null;
       app.setQuery({ add: one });
-    }) },
+    }), button(t("close"), () => app.setQuery({ add: null }))] },
     made ? [note("good", h("p", null, t("providers.made", { id: made.id ?? made.credential?.id ?? "" }))), pem && [code(pem, t("providers.certificate")), h("div", { class: "actions" }, copyButton(app, "pem", pem, t("providers.copy")))]]
       : form(send, { class: "stack" },
         kind === "key" ? field("public-key", t("providers.publickey"), draft.public_key, set("public_key"), { area: true, rows: 5, hint: t("providers.publickey.hint") })
@@ -91,7 +91,7 @@ export default class Providers {
         h("div", { class: "fields" },
           field("topics", t("providers.topics"), draft.topics, set("topics"), { hint: t("providers.topics.hint") }),
           field("team", t("providers.team"), draft.team, set("team"), { maxlength: 10, hint: t("providers.team.hint") }), kind !== "key" && field("days", t("providers.days"), draft.days, set("days"), { type: "number", min: 1 })),
-        h("div", { class: "actions" }, tick("production", t("env.production"), draft.production, set("production")), tick("sandbox", t("env.sandbox"), draft.sandbox, set("sandbox"))),
+        h("div", { class: "ticks" }, tick("production", t("env.production"), draft.production, set("production")), tick("sandbox", t("env.sandbox"), draft.sandbox, set("sandbox"))),
         h("div", null, h("button", { type: "submit", class: "button main" }, t("providers.send")))));
   }
 }

@@ -81,6 +81,7 @@ export default class Settings {
     };
     const send = async () => {
       this.made = (await app.act(() => post("/v1/tokens", { name: draft.name.trim(), role: draft.role, days: Number(draft.days) || undefined }))) ?? this.made;
+      draft.name = "";
       tokens.start();
     };
     const revoke = (token) => app.ask({
@@ -118,7 +119,8 @@ export default class Settings {
   auditView() {
     return this.listed(this.audit, t("settings.audit"), t("audit.none"), [
       { label: t("col.time"), place: "side", cell: ({ time }) => when(time, shortTime(time)) }, { label: t("audit.who"), place: "main", cell: ({ who, role }) => [who, role && h("span", { class: "quiet" }, ` ${role}`)] },
-      { label: t("device.from"), cell: ({ from }) => from }, { label: t("audit.deed"), isCode: true, cell: ({ action }) => action }, { label: t("audit.target"), cell: ({ target }) => target }, { label: t("audit.outcome"), cell: ({ status, error }) => [status, error].filter(Boolean).join(" ") },
+      { label: t("audit.deed"), isCode: true, cell: ({ action }) => action }, { label: t("audit.target"), cell: ({ target }) => target }, { label: t("audit.outcome"), cell: outcome },
+      { label: t("device.from"), place: "labelled", cell: ({ from }) => from },
     ]);
   }
 
@@ -126,4 +128,9 @@ export default class Settings {
     return h("div", { key: caption, class: "stack" }, list.failure && failureNote(list.failure, () => list.start()),
       !list.items ? !list.failure && loading() : list.items.length === 0 ? empty(none) : h("div", { class: "box flush" }, table({ caption, rows: list.items, id: (one) => one.id ?? `${one.time} ${one.action}`, columns })), list.moreButton());
   }
+}
+
+/** The answer to what somebody did, with its words if it was refused. */
+function outcome({ status, error }) {
+  return status ? [h("span", { class: "tag", "data-tone": status < 400 ? "good" : "bad" }, String(status)), error && ` ${error}`] : error;
 }

@@ -4,6 +4,7 @@ import { post } from "./api.js";
 import { h } from "./dom.js";
 import { json } from "./json.js";
 import { checkView } from "./payload-views.js";
+import { duration } from "./format.js";
 import { link, place } from "./router.js";
 import { facts, field, form, note, section, segments } from "./ui.js";
 import { t } from "./words.js";
@@ -52,7 +53,7 @@ export default class Tools {
   answer(tool, answer) {
     if (tool === "check") return checkView(answer);
     const { items, ...rest } = answer;
-    return h("div", { class: "stack" }, this.members(rest), items?.map((item, index) => h("div", { key: index, class: "stack item" }, this.members(item))));
+    return h("div", { class: "stack" }, Object.keys(rest).length > 0 && this.members(rest), items?.map((item, index) => h("div", { key: index, class: "stack item" }, this.members(item))));
   }
 
   /** The members of an answer; their names are those of the API. */
@@ -63,6 +64,7 @@ export default class Tools {
     const value = (name, one) => {
       if (name === "device") return link(place("devices", one), null, one);
       if (name === "claims" || name === "header" || name === "payload") return json(one, name);
+      if (name.endsWith("_seconds") && typeof one === "number") return duration(one * 1000);
       if (typeof one === "boolean") return one ? t("drills.yes") : t("drills.no");
       return Array.isArray(one) ? one.join(", ") : typeof one === "object" ? JSON.stringify(one) : String(one);
     };
@@ -73,7 +75,7 @@ export default class Tools {
   }
 }
 
-/** A member's name as a title: `age_seconds` is "Age seconds". */
+/** A member's name as a title: `age_seconds` is "Age". */
 function titled(name) {
-  return (name[0].toUpperCase() + name.slice(1)).replaceAll("_", " ");
+  return (name[0].toUpperCase() + name.slice(1)).replace(/_seconds$/, "").replaceAll("_", " ");
 }

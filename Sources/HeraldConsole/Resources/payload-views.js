@@ -18,7 +18,7 @@ export function checkView(check) {
   if (!check) return null;
   const { findings = [], accepted, http2, size, limit } = check;
   return h("div", { key: "check", class: "stack" },
-    h("p", { class: "actions" },
+    h("p", { class: "health" },
       h("span", { class: "tag", "data-tone": accepted ? "good" : "bad" }, icon(accepted ? "check" : "close"), h("span", null, accepted ? t("check.accepted") : t("check.refused", { reason: [http2?.status, http2?.reason].filter(Boolean).join(" ") }))),
       size !== undefined && h("span", { class: "quiet" }, t("check.size", { n: number(size), limit: number(limit) })),
       h("span", { class: "quiet" }, findings.length ? t("check.count", { count: findings.length, n: number(findings.length) }) : t("check.none"))),

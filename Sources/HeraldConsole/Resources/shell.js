@@ -28,7 +28,7 @@ export function frame(app, content) {
       h("main", { key: "main", id: "main", tabindex: "-1", "data-home": "" }, content)),
     bottom(app),
     app.told && h("div", { key: "told", class: "told", "data-tone": app.told.tone, role: app.told.tone === "bad" ? "alert" : "status" },
-      icon(app.told.tone === "bad" ? "alert" : "check"), h("p", { dir: "auto" }, app.told.words),
+      icon(app.told.tone === "bad" ? "alert" : "check"), h("p", { class: "sentence", dir: "auto" }, app.told.words),
       iconButton(t("close"), "close", () => {
         app.told = null;
         app.draw();
@@ -101,8 +101,8 @@ function unusual(app) {
   const bars = [];
   if (!connection.up) {
     const wait = Math.max(0, Math.ceil((connection.retryAt - Date.now()) / 1000));
-    bars.push(bar("away", "bad", "alert", h("span", { role: "alert" }, connection.words ?? t("away", { time: clockTime(connection.since) })),
-      h("span", { class: "quiet-on", "aria-hidden": "true" }, t("away.retry", { time: duration(wait * 1000 || 1000) })), button(t("away.now"), () => app.tryNow())));
+    bars.push(bar("away", "bad", "alert", h("span", null, h("span", { role: "alert" }, connection.words ?? t("away", { time: clockTime(connection.since) })), " ",
+      h("span", { "aria-hidden": "true" }, t("away.retry", { time: duration(wait * 1000 || 1000) }))), button(t("away.now"), () => app.tryNow())));
   }
   for (const drill of status.drills ?? []) {
     bars.push(bar(`drill ${drill.id}`, "waiting", "drills", h("span", { dir: "auto" }, t("drill.bar", { what: drill.what })),
@@ -110,7 +110,7 @@ function unusual(app) {
   }
   // The inbox itself says so too.
   if (status.catching && app.route.name !== "inbox") bars.push(bar("catching", "waiting", "eye", h("span", null, t("catching.bar")), app.may("sender") && link("/inbox", null, t("catching.see"))));
-  if (status.clock_moved_seconds) bars.push(bar("clock", "waiting", "clock", h("span", null, t("clock.bar")), link("/drills", null, t("clock.see"))));
+  if (status.clock_moved_seconds) bars.push(bar("clock", "waiting", "clock", h("span", null, t("clock.bar")), app.route.name !== "drills" && link("/drills", null, t("clock.see"))));
   if (session.mode === "read-only") bars.push(bar("read-only", "quiet", "info", h("span", null, t("readonly.bar"))));
   return bars;
 }

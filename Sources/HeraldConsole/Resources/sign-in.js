@@ -21,10 +21,11 @@ export function signIn(app) {
   };
   return [h("main", { key: "sign-in", id: "main", class: "sign-in", tabindex: "-1", "data-home": "" },
     h("div", { class: "box" },
+      h("img", { src: new URL("herald.svg", import.meta.url).pathname, alt: "", width: 40, height: 40 }),
       h("h1", null, t("in.title")),
       h("p", null, t("in.run")),
       h("pre", { class: "code" }, "herald console"),
-      app.signInFailure && h("div", { role: "alert" }, note("bad", h("p", { dir: "auto" }, app.signInFailure))),
+      app.signInFailure && h("div", { role: "alert" }, note("bad", h("p", { class: "sentence", dir: "auto" }, app.signInFailure))),
       form(send, { class: "stack" },
         field("token", t("in.token"), token, (value) => (token = value), { type: "password", hint: t("in.hint") }),
         h("div", null, h("button", { type: "submit", class: "button main" }, t("in.send")))),

@@ -62,7 +62,7 @@ export function note(tone, ...children) {
 }
 
 export function failureNote(failure, retry) {
-  return h("div", { key: "failure", role: "alert" }, note("bad", h("p", { dir: "auto" }, failure.status === 0 ? t("failure.away") : failure.message), retry && button(t("failure.retry"), retry)));
+  return h("div", { key: "failure", role: "alert" }, note("bad", h("p", { class: "sentence", dir: "auto" }, failure.status === 0 ? t("failure.away") : failure.message), retry && button(t("failure.retry"), retry)));
 }
 
 export function empty(words, ...more) {

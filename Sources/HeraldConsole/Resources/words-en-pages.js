@@ -3,10 +3,10 @@
 export const WORDS = {
   "question.type": "Type {text} to confirm",
 
-  "help.title": "Keys", "help.search": "Search", "help.notifications": "Go to Notifications", "help.devices": "Go to Devices",
+  "help.title": "Keyboard shortcuts", "help.search": "Search", "help.notifications": "Go to Notifications", "help.devices": "Go to Devices",
   "help.providers": "Go to Providers", "help.compose": "Go to Compose", "help.refusals": "Go to Refusals", "help.now": "Go to Now", "help.inbox": "Go to Inbox", "help.settings": "Go to Settings",
   "help.rows": "Next and previous row", "help.open": "Open the row", "help.pause": "Pause or go on", "help.report": "Copy the notification's bug report", "help.close": "Close, or leave a field", "help.help": "This help",
-  "help.on": "Keys are on",
+  "help.on": "Keyboard shortcuts are on", "nothing.words": "The console has no page at this address.",
 
   "find.place": "topic:com.example.chat -state:delivered after:-2h", "find.send": "Search", "find.range": "Time", "find.terms": "Words of the search language",
   "find.range-15m": "15 minutes", "find.range-1h": "1 hour", "find.range-24h": "24 hours", "find.range-7d": "7 days", "find.range.any": "Any time", "find.own": "Own range",
@@ -41,9 +41,9 @@ export const WORDS = {
   "device.noapps": "No app is registered on it.", "device.registered": "Registered", "device.disabled": "disabled", "device.removed": "removed", "device.disconnect": "Disconnect", "device.disconnected": "Disconnected: it will come again.", "device.label": "Set labels", "device.labelled": "The labels are set.", "device.token": "Token", "device.copy": "Copy token",
   "device.last": "Last notifications", "device.watch": "Watch live", "device.waits": "Waits since", "device.nothing": "No notification for it in the journal.",
 
-  "counts.what": "Exact numbers of journal lines, hour by hour, of the last 90 days.", "counts.none": "No line in this time.",
+  "counts.what": "Exact numbers of journal lines, hour by hour, of the last 90 days.", "counts.none": "Nothing was counted in this time.", "counts.app": "All apps, or com.example.chat", "counts.all": "Show all apps",
   "counts.24h": "24 hours", "counts.7d": "7 days", "counts.31d": "31 days", "counts.by": "Count by", "counts.state": "State", "counts.type": "Push type",
-  "counts.priority": "Priority", "counts.sums": "Sums", "counts.lines": "Number", "counts.hourly": "{n}/h",
+  "counts.priority": "Priority", "counts.sums": "Totals", "counts.lines": "Number", "counts.hourly": "{n}/h",
   "counts.chart.label": "Outcomes of the last {range}: {list}", "counts.missing": "No answer from {nodes}: their numbers are missing.",
 
   "refusals.what": "Requests that providers were refused, since the service started.", "refusals.none": "No request was refused since the service started.",
@@ -116,7 +116,7 @@ export const WORDS = {
   "preview.none": "Nothing to show.", "preview.nothing": "not shown", "preview.app": "given to the open app", "preview.languages": "In {list}", "preview.badge": "badge {badge}", "preview.sound": "sound {sound}",
   "inbox.kept": "{n} of at most {limit} messages", "inbox.clear": "Clear", "inbox.clear.title": "Clear the inbox?", "inbox.clear.some": "What matches {q} is removed.", "inbox.clear.all": "All caught messages are removed.",
   "inbox.cleared": "Removed.", "inbox.find": "Search the inbox", "inbox.none": "Nothing was caught yet. What providers send from now on appears here.", "inbox.all": "Show all messages", "inbox.off": "Payloads are not caught.", "inbox.on": "Payloads are caught: {apps}.", "inbox.every": "all apps",
-  "inbox.until": "It ends {time}.", "inbox.memory": "They are in the service's memory only, never on a disk.", "inbox.topics": "Topics, or all", "inbox.start": "Catch for an hour", "inbox.stop": "Stop catching",
+  "inbox.until": "Catching ends {time}.", "inbox.memory": "Caught payloads are in the service's memory only, never on a disk.", "inbox.topics": "Topics, or all", "inbox.start": "Catch for an hour", "inbox.stop": "Stop catching",
   "inbox.text": "Message", "inbox.findings": "Check", "inbox.one": "Message", "inbox.pick": "Open a message to see it.", "inbox.gone": "The message is not in the inbox any more: newer ones took its place, or it was cleared.", "inbox.noanswer": "no answer", "inbox.tag": "Tag", "inbox.why": "Meaning", "inbox.parts": "Parts",
   "inbox.payload": "Payload", "inbox.preview": "Preview", "inbox.check": "Check", "inbox.headers": "Headers", "inbox.code": "Code", "inbox.code.curl": "Send it again", "inbox.code.test": "Wait for it in a test",
 

@@ -32,7 +32,7 @@ export const WORDS = {
 
   "chart.table": "As a table", "chart.time": "Time", "chart.spark": "{name}, last 15 minutes: from {low} to {high}",
   "range.15m": "15 minutes", "range.24h": "24 hours", "range.30d": "30 days",
-  "now.ready": "Ready", "now.not": "Not ready", "now.since": "for {time}", "now.rate": "{n}/s", "now.range": "Range",
+  "now.ready": "Ready", "now.not": "Not ready", "now.away": "No answer", "now.since": "for {time}", "now.rate": "{n}/s", "now.range": "Range",
   "now.chart": "Outcomes", "now.chart.label": "Outcomes of the last {range}: {list}",
   "series.requests": "Requests", "series.devices_connected": "Devices", "series.notifications_waiting": "Waiting", "series.requests_refused": "Refused",
   "series.delivery_seconds_p99": "99 % arrive in", "series.received": "received", "series.delivered": "delivered",
