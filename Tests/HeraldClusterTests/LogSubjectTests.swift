@@ -13,6 +13,13 @@ import Testing
             #expect(subject.slot?.generation == 40)
             #expect(LogSubject.claim(slot.device, partition).claimedDevice == slot.device)
         }
+        for app in [0, 9, 10, 35, 36, UInt32.max] {
+            let slot = Slot(device: DeviceNumber(7), app: AppNumber(app))
+            let subject = LogSubject.slot(slot, generation: app, Partition(63))
+            #expect(subject.slot?.slot == slot && subject.slot?.generation == app)
+        }
+        let one = LogSubject.slot(Slot(device: DeviceNumber(1), app: AppNumber(71)), generation: 40, Partition(12))
+        #expect(one.text == "hrld.box.12.AAAAAAAAAAE.n.1z.14")
         #expect(LogSubject("hrld.box.0.AAAAAAAAAAF.n.1z.14").slot?.slot == nil)
         #expect(LogSubject("hrld.box.0.AAAAAAAAAAE.c").slot == nil)
         #expect(LogSubject("hrld.box.0.barrier.node.c").claimedDevice == nil)

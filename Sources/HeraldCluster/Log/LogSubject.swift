@@ -29,9 +29,17 @@ package struct LogSubject: Hashable, Sendable, CustomStringConvertible {
     /// The registration's generation is a part of it: a notification for an app that was removed can neither displace one
     /// for its successor, nor be read.
     package static func slot(_ slot: Slot, generation: UInt32, _ partition: Partition) -> LogSubject {
-        let device = SubjectText.of(slot.device)
-        let app = String(slot.app.value, radix: 36)
-        return LogSubject("hrld.box.\(partition.index).\(device).n.\(app).\(String(generation, radix: 36))")
+        var text: [UInt8] = []
+        text.reserveCapacity(48)
+        text += "hrld.box.".utf8
+        SubjectText.append(UInt64(partition.index), radix: 10, to: &text)
+        text += ".".utf8
+        SubjectText.append(slot.device, to: &text)
+        text += ".n.".utf8
+        SubjectText.append(UInt64(slot.app.value), radix: 36, to: &text)
+        text += ".".utf8
+        SubjectText.append(UInt64(generation), radix: 36, to: &text)
+        return LogSubject(String(decoding: text, as: UTF8.self))
     }
 
     /// The slot and generation of a notification's subject; nil for every other subject.
@@ -131,7 +139,29 @@ enum SubjectText {
     private static let digits = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
 
     /// A device's number: eight bytes, most significant first, as eleven digits.
-    static func of(_ device: DeviceNumber) -> String { of(bytes(device.value)) }
+    static func of(_ device: DeviceNumber) -> String {
+        var text: [UInt8] = []
+        append(device, to: &text)
+        return String(decoding: text, as: UTF8.self)
+    }
+
+    /// Appends a device's number, as ``of(_:)`` writes it.
+    static func append(_ device: DeviceNumber, to text: inout [UInt8]) {
+        for shift in stride(from: 58, to: 0, by: -6) { text.append(digits[Int(device.value >> shift & 63)]) }
+        text.append(digits[Int(device.value << 2 & 63)])
+    }
+
+    /// Appends a number with the digits 0 to 9 and a to z.
+    static func append(_ number: UInt64, radix: UInt64, to text: inout [UInt8]) {
+        let start = text.endIndex
+        var rest = number
+        repeat {
+            let digit = UInt8(truncatingIfNeeded: rest % radix)
+            text.append(digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") - 10 + digit)
+            rest /= radix
+        } while rest > 0
+        text[start...].reverse()
+    }
 
     static func of(_ channel: ChannelID) -> String { of(bytes(channel.high) + bytes(channel.low)) }
 

@@ -25,13 +25,22 @@ struct RingBook {
         var wantsClaims = false
     }
 
-    private struct Waiting {
+    /// A ring that is not over.
+    ///
+    /// A class, because it changes in place several times, and is large.
+    private final class Waiting {
         var ring: Ring
         let notification: PassedNotification
         /// Its number among the rings of this book, in the order in which they were sent.
         let number: UInt64
         /// The times that its time was over.
         var timeouts = 0
+
+        init(ring: Ring, notification: PassedNotification, number: UInt64) {
+            self.ring = ring
+            self.notification = notification
+            self.number = number
+        }
     }
 
     /// The end of a pause of a ring, which may be over by then.
@@ -102,9 +111,9 @@ struct RingBook {
     mutating func claimed(_ device: DeviceNumber, _ holder: (UInt64) -> NodeName?) -> [Order] {
         guard unsettledCounts[device] != nil else { return [] }
         var decision = Decision()
-        for sequence in unsettled where waiting[sequence]?.notification.slot.device == device {
-            guard let notification = waiting[sequence]?.notification else { continue }
-            decision.add(waiting[sequence]?.ring.isHeld(by: holder(sequence)), notification)
+        for sequence in unsettled {
+            guard let one = waiting[sequence], one.notification.slot.device == device else { continue }
+            decision.add(one.ring.isHeld(by: holder(sequence)), one.notification)
         }
         return decision.orders
     }
@@ -118,11 +127,11 @@ struct RingBook {
         var decision = Decision()
         while let sequence = unsettled.first, sequence <= position {
             unsettled.removeFirst()
-            guard var one = waiting[sequence] else { continue }
+            guard let one = waiting[sequence] else { continue }
             let device = one.notification.slot.device
             forget(device)
             decision.add(one.ring.wasHeld(by: holder(device, sequence)), one.notification)
-            update(sequence, one, &decision)
+            endIfOver(sequence, one, &decision)
         }
         return decision
     }
@@ -132,10 +141,11 @@ struct RingBook {
     mutating func answered(_ sequence: UInt64, by node: NodeName, at now: NIODeadline) -> Bool {
         let one = waiting[sequence]
         answers.add(node, ring: one?.number, at: now)
-        guard var one else { return false }
+        guard let one else { return false }
         one.ring.answered(by: node)
-        waiting[sequence] = one.ring.isOver ? nil : one
-        return one.ring.isOver
+        guard one.ring.isOver else { return false }
+        waiting[sequence] = nil
+        return true
     }
 
     /// Repeats the rings whose answers are overdue, or gives them up.
@@ -144,7 +154,7 @@ struct RingBook {
         for number in due.indices {
             while let next = due[number].first, next.moment <= now {
                 due[number].removeFirst()
-                guard var one = waiting[next.sequence] else { continue }
+                guard let one = waiting[next.sequence] else { continue }
                 if !one.ring.knowsClaims { decision.wantsClaims = true }
                 if let holder = one.ring.awaited, answers.isBehind(holder, ring: one.number, at: now) {
                     pause(next.sequence, number, at: now)
@@ -152,25 +162,22 @@ struct RingBook {
                 }
                 decision.add(one.ring.timedOut(), one.notification)
                 one.timeouts += 1
-                if update(next.sequence, one, &decision) { pause(next.sequence, one.timeouts, at: now) }
+                if !endIfOver(next.sequence, one, &decision) { pause(next.sequence, one.timeouts, at: now) }
             }
         }
         if !decision.givenUp.isEmpty { unsettled.removeAll { waiting[$0] == nil } }
         return decision
     }
 
-    /// Keeps a ring, unless it is over.
-    /// - Returns: Whether it was kept.
+    /// Forgets a ring that is over.
+    /// - Returns: Whether it is.
     @discardableResult
-    private mutating func update(_ sequence: UInt64, _ one: Waiting, _ decision: inout Decision) -> Bool {
-        guard one.ring.isOver else {
-            waiting[sequence] = one
-            return true
-        }
+    private mutating func endIfOver(_ sequence: UInt64, _ one: Waiting, _ decision: inout Decision) -> Bool {
+        guard one.ring.isOver else { return false }
         waiting[sequence] = nil
         if one.ring.isAnswered { decision.answered.append(sequence) } else { decision.givenUp.append(sequence) }
         if !one.ring.knowsClaims { forget(one.notification.slot.device) }
-        return false
+        return true
     }
 
     /// Counts one ring less whose claims are not all known.
