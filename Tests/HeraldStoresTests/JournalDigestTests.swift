@@ -40,7 +40,7 @@ struct JournalDigestTests {
             var expected = [UInt8](repeating: 0, count: bytes.count)
             for (word, salt) in salts.enumerated() {
                 let bit = Int((UInt32(truncatingIfNeeded: hash) &* salt) >> 27)
-                let block = Int((hash >> 32) * blocks >> 32)
+                let block = Int(((hash >> 32) * blocks) >> 32)
                 expected[block * 32 + word * 4 + bit / 8] |= 1 << UInt8(bit % 8)
             }
             #expect(bytes == expected)

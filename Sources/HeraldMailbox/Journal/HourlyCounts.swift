@@ -59,6 +59,8 @@ package struct HourlyCounts: Sendable {
         private var traits = JournalTraits.none.rawValue
         /// The beginning of the hour, in milliseconds.
         private var start: Int64 = 0
+        /// Milliseconds from there; 0 if the beginning is before all times.
+        private var length: UInt64 = 0
 
         private init() {}
 
@@ -67,12 +69,14 @@ package struct HourlyCounts: Sendable {
             count = 1
             app = event.app.value
             traits = event.traits.rawValue
-            start = key.hour &* 3_600_000
+            let (product, overflow) = key.hour.multipliedReportingOverflow(by: 3_600_000)
+            (start, length) = (product, overflow ? 0 : 3_600_000)
         }
 
         /// Whether an event has this key; without the divisions that make one.
         func hasKey(of event: JournalEvent) -> Bool {
-            count > 0 && UInt64(bitPattern: event.time.milliseconds &- start) < 3_600_000 && app == event.app.value
+            let time = event.time.milliseconds
+            return count > 0 && time >= start && UInt64(bitPattern: time &- start) < length && app == event.app.value
                 && traits == event.traits.rawValue && (app != 0 || key.app == TallyApp(event))
         }
     }
