@@ -89,17 +89,21 @@ struct PostOfficeMetrics: Sendable {
 /// The metrics of a store.
 package struct StoreMetrics: Sendable {
     private let commitDuration = Timer(label: MetricName.storeCommitDuration)
-    private let lines = Dictionary(
-        uniqueKeysWithValues: JournalOutcome.allCases.map { outcome in
-            (outcome, Counter(label: MetricName.journalLines, dimensions: [("outcome", outcome.rawValue)]))
-        }
-    )
+    /// The counter of each state's outcome.
+    private let lines: [JournalState: Counter]
 
-    package init() {}
+    package init() {
+        var lines: [JournalState: Counter] = [:]
+        for (outcome, states) in Dictionary(grouping: JournalState.allCases, by: { JournalOutcome($0) }) {
+            let counter = Counter(label: MetricName.journalLines, dimensions: [("outcome", outcome.rawValue)])
+            for state in states { lines[state] = counter }
+        }
+        self.lines = lines
+    }
 
     /// A commit took so long, with its sync, and wrote these lines of the journal.
     package func committed(nanoseconds: Int, _ tally: JournalTally) {
         commitDuration.recordNanoseconds(Int64(nanoseconds))
-        for (outcome, count) in tally.counts { lines[outcome]?.increment(by: count) }
+        tally.forEachState { lines[$0]?.increment(by: $1) }
     }
 }

@@ -10,12 +10,12 @@ package struct Notification: Sendable {
     package let storedUntil: WallTime?
     package let priority: Priority
     package let pushType: PushType
+    /// The credential of the provider; not stored, since only the journal's first line has it.
+    package let sender: SenderNumber
     /// 1 to 64 bytes, or nil.
     package let collapseID: String?
     /// JSON, byte for byte as the provider sent it.
     package let payload: [UInt8]
-    /// The credential of the provider; not stored, since only the journal's first line has it.
-    package let sender: SenderNumber
 
     package init(
         id: NotificationID,

@@ -24,4 +24,17 @@ struct SenderNamesTests {
         #expect(names.number(of: "65535") == SenderNumber(.max))
         #expect(names.number(of: "another") == .unknown)
     }
+
+    @Test func `requests are counted together, with the time of the first and of the last`() {
+        let use = SenderUse()
+        let sender = SenderNumber(3)
+        #expect(use.counts(of: sender) == nil)
+        use.count(sender, accepted: 5, at: WallTime(seconds: 1))
+        use.count(sender, refused: 1, at: WallTime(seconds: 2))
+        use.count(sender, accepted: 2, at: WallTime(seconds: 3))
+        use.count(.unknown, accepted: 1, at: WallTime(seconds: 4))
+        let counts = SenderUse.Counts(first: WallTime(seconds: 1), last: WallTime(seconds: 3), requests: 8, refused: 1)
+        #expect(use.counts(of: sender) == counts)
+        #expect(use.counts(of: SenderNumber(2)) == nil && use.counts(of: .unknown) == nil)
+    }
 }

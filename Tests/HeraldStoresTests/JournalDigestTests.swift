@@ -28,6 +28,25 @@ struct JournalDigestTests {
         #expect(numbers < count * 3 / 100)
     }
 
+    @Test func `a key sets the bits of Parquet's filter in its block, and no others`() {
+        let salts: [UInt32] = [
+            0x47B6_137B, 0x4497_4D91, 0x8824_AD5B, 0xA2B7_289D, 0x7054_95C7, 0x2DF1_424B, 0x9EFC_4947, 0x5C6B_FB31,
+        ]
+        let blocks = UInt64(2 * BlockFilter.blocksPerSlice)
+        for hash in [0, 1, 0x0123_4567_89AB_CDEF, .max, BlockFilter.hash(7)] as [UInt64] {
+            var filter = BlockFilter(slices: 2)
+            filter.insert(hash)
+            let bytes = filter.bytes(ofSlice: 0) + filter.bytes(ofSlice: 1)
+            var expected = [UInt8](repeating: 0, count: bytes.count)
+            for (word, salt) in salts.enumerated() {
+                let bit = Int((UInt32(truncatingIfNeeded: hash) &* salt) >> 27)
+                let block = Int(((hash >> 32) * blocks) >> 32)
+                expected[block * 32 + word * 4 + bit / 8] |= 1 << UInt8(bit % 8)
+            }
+            #expect(bytes == expected)
+        }
+    }
+
     @Test func `keys in order are spread over all blocks and bits`() {
         let slices = 2
         var filter = BlockFilter(slices: slices)

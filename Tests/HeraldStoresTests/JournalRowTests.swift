@@ -239,9 +239,9 @@ struct JournalRowTests {
         var row = JournalRow()
         for event in JournalRowTests.usual.reversed() { row.append(event) }
         #expect(row.count == 3 && row.firstTime == 1000 && row.lastTime == 1003)
-        #expect(!row.isFull)
+        #expect(row.count < JournalRow.eventLimit)
         for _ in 3..<JournalRow.eventLimit { row.append(JournalRowTests.usual[0]) }
-        #expect(row.isFull)
+        #expect(row.count == JournalRow.eventLimit)
         #expect(read(row.bytes)?.count == 4096)
     }
 
@@ -302,8 +302,12 @@ struct JournalRowTests {
         bytes.withUnsafeBytes { JournalRow.mayContain(id, $0) }
     }
 
-    @Test func `a row may contain its identifiers, and no other`() {
+    @Test func `a row may contain its identifiers and devices, and no other`() {
         let bytes = row(JournalRowTests.usual)
+        bytes.withUnsafeBytes {
+            #expect(JournalRow.mayContain(JournalRowTests.slot.device, $0))
+            #expect(!JournalRow.mayContain(DeviceNumber(301), $0))
+        }
         for event in JournalRowTests.usual {
             #expect(mayContain(event.id, bytes) && mayContain(event.uniqueID, bytes))
         }

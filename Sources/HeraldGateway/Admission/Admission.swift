@@ -113,9 +113,9 @@ package struct Admission: Sendable {
         senders.number(of: id)
     }
 
-    /// Counts a request of a credential.
-    func count(_ sender: SenderNumber, isRefused: Bool, at now: WallTime) {
-        senders.use.count(sender, isRefused: isRefused, at: now)
+    /// Counts requests of a credential.
+    func count(_ sender: SenderNumber, accepted: Int = 0, refused: Int = 0, at now: WallTime) {
+        senders.use.count(sender, accepted: accepted, refused: refused, at: now)
     }
 
     /// The device and app of a device token, whether or not a provider may use it.

@@ -269,6 +269,7 @@ final class ProviderConnection: ChannelDuplexHandler, LoopConnection {
 
     /// Writes pending frames as long as `mayWrite` says so.
     private func write(_ context: ChannelHandlerContext, while mayWrite: () -> Bool) {
+        requests.countAccepted()
         var hasMore = true
         while hasMore, mayWrite() {
             output.clear()
@@ -345,6 +346,7 @@ final class ProviderConnection: ChannelDuplexHandler, LoopConnection {
         if let number { loop.remove(number) }
         number = nil
         requests.completions = nil
+        requests.countAccepted()
         delayTimer?.task.cancel()
         delayTimer = nil
         context = nil

@@ -32,6 +32,8 @@ final class RequestHandler {
     private var environment: ConnectionEnvironment
     @exclusivity(unchecked) private var ids = IdentifierSource()
     var delayed = DelayedReplies()
+    /// Accepted requests that ``countAccepted()`` has not counted yet, and their credential.
+    @exclusivity(unchecked) private var uncounted: (sender: SenderNumber, count: Int) = (.unknown, 0)
     /// The highest stream whose request was looked at.
     private(set) var highestStream: Int32 = 0
     /// Whether a drill has sent GOAWAY.
@@ -212,7 +214,8 @@ final class RequestHandler {
     private func accept(_ request: PendingRequest, now: NIODeadline? = nil) {
         let accepted = request.acceptance ?? .accepted
         service.metrics.count(accepted.status, after: (now ?? eventLoop.now) - request.begun)
-        service.admission.count(authorization.sender, isRefused: false, at: service.clock.now())
+        if uncounted.sender != authorization.sender { countAccepted() }
+        uncounted = (authorization.sender, uncounted.count + 1)
         guard let envelope = request.envelope else {
             endCatch(request, accepted)
             return send(accepted, to: request)
@@ -225,11 +228,19 @@ final class RequestHandler {
         send(request.explains ? reply : accepted, to: request)
     }
 
+    /// Counts the accepted requests of the credential, before their answers are written: together, because a count reads
+    /// the clock and takes a lock.
+    func countAccepted() {
+        guard uncounted.count > 0 else { return }
+        service.admission.count(uncounted.sender, accepted: uncounted.count, at: service.clock.now())
+        uncounted.count = 0
+    }
+
     /// Refuses a request, on record.
     func refuse(_ request: PendingRequest, _ refusal: Refusal) {
         request.replyID = replyID(request)
         let now = service.clock.now()
-        service.admission.count(authorization.sender, isRefused: true, at: now)
+        service.admission.count(authorization.sender, refused: 1, at: now)
         service.sink.refuse(at: now) {
             let asked = environment.environment(of: request.fields)
             return RefusedRequest(request, by: authorization, in: asked, service.admission)

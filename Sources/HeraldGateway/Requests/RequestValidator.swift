@@ -4,8 +4,9 @@ import HeraldTrust
 
 /// Turns a request into a notification or a refusal.
 ///
-/// A request with several faults is refused for the first in the order of the checks.
-struct RequestValidator {
+/// A request with several faults is refused for the first in the order of the checks. A class, because each request would
+/// copy a struct with all of its references.
+final class RequestValidator: Sendable {
     enum Result {
         /// A notification, the generation of its registration, and the use that claims its topic.
         case notification(Notification, generation: UInt32, TopicUse?)
@@ -20,6 +21,12 @@ struct RequestValidator {
     let rules: RequestRules
     /// Maximum storage time of a notification.
     let longestStorage: Duration
+
+    init(admission: Admission, rules: RequestRules, longestStorage: Duration) {
+        self.admission = admission
+        self.rules = rules
+        self.longestStorage = longestStorage
+    }
 
     /// Validates a request.
     ///

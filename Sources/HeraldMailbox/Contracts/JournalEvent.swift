@@ -67,17 +67,15 @@ package struct JournalEvent: Hashable, Sendable {
         request: JournalRequest? = nil,
         traits: JournalTraits = .none
     ) {
-        self.init(
-            time: time,
-            id: id,
-            uniqueID: uniqueID,
-            recipient: .device(slot.device),
-            app: slot.app,
-            state: state,
-            detail: replacement.map { .replacement($0) },
-            request: request,
-            traits: traits
-        )
+        self.time = time
+        self.id = id
+        self.uniqueID = uniqueID
+        recipient = .device(slot.device)
+        app = slot.app
+        self.state = state
+        detail = state == .refusedByService ? nil : replacement.map { .replacement($0) }
+        self.request = state.isOfRequest ? request : nil
+        self.traits = state.isOfRequest ? JournalTraits(request) : traits
     }
 
     /// A line about a notification.
@@ -87,16 +85,15 @@ package struct JournalEvent: Hashable, Sendable {
         at time: WallTime,
         replacement: NotificationID? = nil
     ) {
-        self.init(
-            time: time,
-            id: notification.id,
-            uniqueID: notification.uniqueID,
-            slot: notification.slot,
-            state: state,
-            replacement: replacement,
-            request: state.isOfRequest ? JournalRequest(notification) : nil,
-            traits: JournalTraits(pushType: notification.pushType, priority: notification.priority)
-        )
+        self.time = time
+        id = notification.id
+        uniqueID = notification.uniqueID
+        recipient = .device(notification.slot.device)
+        app = notification.slot.app
+        self.state = state
+        detail = state == .refusedByService ? nil : replacement.map { .replacement($0) }
+        request = state.isOfRequest ? JournalRequest(notification) : nil
+        traits = JournalTraits(pushType: notification.pushType, priority: notification.priority)
     }
 
     /// A line about a broadcast.

@@ -22,7 +22,7 @@ package struct JournalTally: Sendable {
             run.sender = request.sender
         }
         run.count += 1
-        if event.refusal != nil { refused.append(event) }
+        if event.state == .refusedByService { refused.append(event) }
     }
 
     package mutating func clear() {
@@ -41,33 +41,37 @@ package struct JournalTally: Sendable {
 
     /// The numbers of requests by provider, refused ones too.
     package var requests: [SenderNumber: Int] {
-        var all = self
-        all.finish()
-        return all.finished
+        var all = finished
+        if run.count > 0 { all[run.sender, default: 0] += run.count }
+        return all
     }
 
-    /// The numbers of lines that are not 0.
-    package var counts: [JournalOutcome: Int] {
-        guard !isEmpty else { return [:] }
-        return JournalState.allCases.reduce(into: [:]) { counts, state in
-            let count = states[Int(state.rawValue)]
-            if count > 0 { counts[JournalOutcome(state), default: 0] += count }
+    /// Passes each state that has lines, and their number.
+    package func forEachState(_ body: (JournalState, Int) -> Void) {
+        guard !isEmpty else { return }
+        for (code, count) in states.enumerated() where count > 0 {
+            if let state = JournalState(rawValue: UInt8(truncatingIfNeeded: code)) { body(state, count) }
         }
     }
 }
 
 /// Hears of the requests in each commit of the journal; one listener.
 package final class JournalTallies: Sendable {
-    private let listener = Mutex<(@Sendable (JournalTally, WallTime) -> Void)?>(nil)
+    /// A struct, because each access to a closure in a `Mutex` wraps it in two more thunks, which would stay.
+    private struct Listener {
+        let hear: @Sendable (JournalTally, WallTime) -> Void
+    }
+
+    private let listener = Mutex<Listener?>(nil)
 
     package init() {}
 
     /// Sets the listener, which must return at once: it runs in the store's thread.
     package func listen(_ listener: @escaping @Sendable (JournalTally, WallTime) -> Void) {
-        self.listener.withLock { $0 = listener }
+        self.listener.withLock { $0 = Listener(hear: listener) }
     }
 
     package func report(_ tally: JournalTally, at time: WallTime) {
-        listener.withLock { $0 }?(tally, time)
+        listener.withLock { $0 }?.hear(tally, time)
     }
 }

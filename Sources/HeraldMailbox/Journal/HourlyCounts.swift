@@ -49,41 +49,73 @@ package enum TallyApp: Hashable, Sendable {
 /// Lines of one state are mostly equal to the line of this state before, so a run of them costs one change of the
 /// dictionary.
 package struct HourlyCounts: Sendable {
+    /// Equal lines of one state; none yet if ``count`` is 0.
     private struct Run {
-        var key: TallyKey
-        var count: Int
+        static let none = Run()
+
+        private(set) var key = TallyKey(hour: 0, app: .none(.production), traits: .none, state: .received)
+        var count = 0
+        private var app: UInt32 = 0
+        private var traits = JournalTraits.none.rawValue
+        /// The beginning of the hour, in milliseconds.
+        private var start: Int64 = 0
+        /// Milliseconds from there; 0 if the beginning is before all times.
+        private var length: UInt64 = 0
+
+        private init() {}
+
+        init(_ event: JournalEvent) {
+            key = TallyKey(event)
+            count = 1
+            app = event.app.value
+            traits = event.traits.rawValue
+            let (product, overflow) = key.hour.multipliedReportingOverflow(by: 3_600_000)
+            (start, length) = (product, overflow ? 0 : 3_600_000)
+        }
+
+        /// Whether an event has this key; without the divisions that make one.
+        func hasKey(of event: JournalEvent) -> Bool {
+            let time = event.time.milliseconds
+            return count > 0 && time >= start && UInt64(bitPattern: time &- start) < length && app == event.app.value
+                && traits == event.traits.rawValue && (app != 0 || key.app == TallyApp(event))
+        }
     }
 
     private var finished: [TallyKey: Int] = [:]
-    /// The last key of each state.
-    private var runs: [Run?] = Array(repeating: nil, count: 64)
+    /// The last lines of each state.
+    private var runs: [Run] = Array(repeating: .none, count: 64)
     package private(set) var isEmpty = true
 
     package init() {}
 
     package mutating func count(_ event: JournalEvent) {
-        isEmpty = false
-        let key = TallyKey(event)
         let index = Int(event.state.rawValue & 63)
-        if runs[index]?.key == key {
-            runs[index]?.count += 1
-        } else {
-            if let run = runs[index] { finished[run.key, default: 0] += run.count }
-            runs[index] = Run(key: key, count: 1)
+        let isSame = runs.withUnsafeMutableBufferPointer { runs in
+            guard runs[index].hasKey(of: event) else { return false }
+            runs[index].count += 1
+            return true
         }
+        guard !isSame else { return }
+        finish(runs[index])
+        runs[index] = Run(event)
+        isEmpty = false
     }
 
     package mutating func add(_ other: HourlyCounts) {
         guard !other.isEmpty else { return }
         isEmpty = false
         for (key, count) in other.finished { finished[key, default: 0] += count }
-        for case let run? in other.runs { finished[run.key, default: 0] += run.count }
+        for run in other.runs { finish(run) }
+    }
+
+    private mutating func finish(_ run: Run) {
+        if run.count > 0 { finished[run.key, default: 0] += run.count }
     }
 
     package mutating func clear() {
         guard !isEmpty else { return }
         finished.removeAll(keepingCapacity: true)
-        for index in runs.indices { runs[index] = nil }
+        for index in runs.indices { runs[index] = .none }
         isEmpty = true
     }
 

@@ -19,14 +19,16 @@ package struct JournalSummary: Hashable, Sendable {
 
     package init() {}
 
-    /// Adds what a line says; of a run of lines of one app, the first is enough for the app.
-    package mutating func add(_ event: JournalEvent, isNewApp: Bool = true) {
+    /// Adds what a line says; of a run of lines of one app or sender, the first is enough for it.
+    package mutating func add(_ event: JournalEvent, isNewApp: Bool = true, isNewSender: Bool = true) {
         firstTime = min(firstTime, event.time.milliseconds)
         lastTime = max(lastTime, event.time.milliseconds)
         states |= JournalSummary.bit(event.state)
-        if let refusal = event.refusal { reasons |= JournalSummary.bit(refusal.reason) }
+        if event.state == .refusedByService, let refusal = event.refusal {
+            reasons |= JournalSummary.bit(refusal.reason)
+        }
         if isNewApp { JournalSummary.insert(event.app, &apps) }
-        if let request = event.request { JournalSummary.insert(request.sender, &senders) }
+        if isNewSender, let request = event.request { JournalSummary.insert(request.sender, &senders) }
     }
 
     /// Adds what another summary says.

@@ -16,16 +16,16 @@ package final class SenderUse: Sendable {
 
     package init() {}
 
-    /// Counts a request.
-    package func count(_ sender: SenderNumber, isRefused: Bool, at now: WallTime) {
+    /// Counts requests of a moment.
+    package func count(_ sender: SenderNumber, accepted: Int = 0, refused: Int = 0, at now: WallTime) {
         guard sender != .unknown else { return }
         let index = Int(sender.value)
         counts.withLock { counts in
             if counts.count <= index { counts += Array(repeating: nil, count: index + 1 - counts.count) }
             var one = counts[index] ?? Counts(first: now, last: now, requests: 0, refused: 0)
             one.last = now
-            one.requests += 1
-            if isRefused { one.refused += 1 }
+            one.requests += accepted + refused
+            one.refused += refused
             counts[index] = one
         }
     }

@@ -8,10 +8,22 @@ struct BlockFilter: Hashable, Sendable {
     static let wordsPerBlock = 8
     static let bytesPerSlice = blocksPerSlice * wordsPerBlock * 4
 
+    /// The words of a block.
+    fileprivate typealias Block = SIMD8<UInt32>
+
     /// The odd multipliers of Parquet's filter, one for each word of a block.
-    private static let salts: [UInt32] = [
-        0x47B6_137B, 0x4497_4D91, 0x8824_AD5B, 0xA2B7_289D, 0x7054_95C7, 0x2DF1_424B, 0x9EFC_4947, 0x5C6B_FB31,
-    ]
+    private static var salts: Block {
+        Block(
+            0x47B6_137B,
+            0x4497_4D91,
+            0x8824_AD5B,
+            0xA2B7_289D,
+            0x7054_95C7,
+            0x2DF1_424B,
+            0x9EFC_4947,
+            0x5C6B_FB31
+        )
+    }
 
     /// The place of a key: its block, and the bit in each word of the block.
     struct Place {
@@ -29,28 +41,29 @@ struct BlockFilter: Hashable, Sendable {
 
         var slice: Int { block / BlockFilter.blocksPerSlice }
 
-        fileprivate func mask(_ word: Int) -> UInt32 {
-            let bit = (key &* BlockFilter.salts[word]) >> 27
-            return 1 << bit
+        /// The key's bit in each word.
+        @inline(__always) fileprivate var mask: Block {
+            Block(repeating: 1) &<< ((Block(repeating: key) &* BlockFilter.salts) &>> 27)
         }
 
         /// Whether a key of this place may be in a slice, whose bytes are those of ``BlockFilter/bytes(ofSlice:)``.
         func isSet(inSlice bytes: UnsafeRawBufferPointer) -> Bool {
             let start = (block % BlockFilter.blocksPerSlice) * BlockFilter.wordsPerBlock * 4
+            let mask = mask
             for word in 0..<BlockFilter.wordsPerBlock {
                 let stored = bytes.loadUnaligned(fromByteOffset: start + word * 4, as: UInt32.self)
-                if UInt32(littleEndian: stored) & mask(word) == 0 { return false }
+                if UInt32(littleEndian: stored) & mask[word] == 0 { return false }
             }
             return true
         }
     }
 
     let slices: Int
-    private var words: [UInt32]
+    private var blocks: [Block]
 
     init(slices: Int) {
         self.slices = slices
-        words = Array(repeating: 0, count: slices * BlockFilter.blocksPerSlice * BlockFilter.wordsPerBlock)
+        blocks = Array(repeating: .zero, count: slices * BlockFilter.blocksPerSlice)
     }
 
     /// Mixes a key, so that its bits are as good as random.
@@ -63,17 +76,18 @@ struct BlockFilter: Hashable, Sendable {
 
     mutating func insert(_ hash: UInt64) {
         let place = Place(hash, slices: slices)
-        let start = place.block * BlockFilter.wordsPerBlock
-        for word in 0..<BlockFilter.wordsPerBlock { words[start + word] |= place.mask(word) }
+        blocks[place.block] |= place.mask
     }
 
     /// The stored form of a slice.
     func bytes(ofSlice slice: Int) -> [UInt8] {
-        let count = BlockFilter.blocksPerSlice * BlockFilter.wordsPerBlock
+        let first = slice * BlockFilter.blocksPerSlice
         var bytes: [UInt8] = []
         bytes.reserveCapacity(BlockFilter.bytesPerSlice)
-        for word in words[(slice * count)..<((slice + 1) * count)] {
-            withUnsafeBytes(of: word.littleEndian) { bytes.append(contentsOf: $0) }
+        for block in blocks[first..<(first + BlockFilter.blocksPerSlice)] {
+            for word in block.indices {
+                withUnsafeBytes(of: block[word].littleEndian) { bytes.append(contentsOf: $0) }
+            }
         }
         return bytes
     }

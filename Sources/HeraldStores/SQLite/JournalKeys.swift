@@ -12,9 +12,16 @@ struct JournalKeys {
     static func hash(_ device: DeviceNumber) -> UInt64 { BlockFilter.hash(device.value) }
 
     /// Adds an event; what it shares with the event before is there already.
-    mutating func add(_ event: JournalEvent, isNewSlot: Bool = true, isNewID: Bool = true, isNewUniqueID: Bool = true) {
-        summary.add(event, isNewApp: isNewSlot)
-        if isNewSlot, let device = event.device { devices.append(JournalKeys.hash(device)) }
+    mutating func add(
+        _ event: JournalEvent,
+        isNewSlot: Bool = true,
+        isNewApp: Bool = true,
+        isNewSender: Bool = true,
+        isNewID: Bool = true,
+        isNewUniqueID: Bool = true
+    ) {
+        summary.add(event, isNewApp: isNewApp, isNewSender: isNewSender)
+        if isNewSlot, case .device(let device) = event.recipient { devices.append(JournalKeys.hash(device)) }
         if isNewID { identifiers.append(JournalKeys.hash(event.id)) }
         if isNewUniqueID { identifiers.append(JournalKeys.hash(event.uniqueID)) }
     }

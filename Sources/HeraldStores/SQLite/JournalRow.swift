@@ -47,22 +47,62 @@ struct JournalRow {
     }
 
     /// The fields that an event takes over from the events before it.
+    ///
+    /// Plain numbers, and not the events themselves, which cannot be copied without counting a reference.
     private struct Context {
-        var last: JournalEvent?
-        var request: JournalRequest?
-        var refusal: JournalRefusal?
+        private(set) var isEmpty = true
+        private(set) var time: Int64 = 0
+        /// As ``JournalEvent/Recipient/storedNumber``.
+        private var device: UInt64 = 0
+        private var app = AppNumber(0)
+        private var lastID = NotificationID(high: 0, low: 0)
+        private var lastUniqueID = NotificationID(high: 0, low: 0)
+        private(set) var traits = JournalTraits.none
+        private(set) var request: JournalRequest?
+        private(set) var refusal: JournalRefusal?
 
-        var traits: JournalTraits { last?.traits ?? .none }
+        var slot: (recipient: JournalEvent.Recipient, app: AppNumber)? {
+            isEmpty ? nil : (JournalEvent.Recipient(storedNumber: device), app)
+        }
+
+        var id: NotificationID? { isEmpty ? nil : lastID }
 
         /// The service's identifier of an event that leaves it out.
         func uniqueID(_ state: JournalState, _ id: NotificationID) -> NotificationID? {
-            state == .refusedByService ? id : last?.uniqueID
+            if case .refusedByService = state { return id }
+            return isEmpty ? nil : lastUniqueID
+        }
+
+        func hasApp(_ other: AppNumber) -> Bool { !isEmpty && app.value == other.value }
+
+        func hasRecipient(_ other: UInt64) -> Bool { !isEmpty && device == other }
+
+        func hasID(_ other: NotificationID) -> Bool { !isEmpty && Context.isEqual(lastID, other) }
+
+        func hasUniqueID(of event: JournalEvent) -> Bool {
+            if case .refusedByService = event.state { return Context.isEqual(event.id, event.uniqueID) }
+            return !isEmpty && Context.isEqual(lastUniqueID, event.uniqueID)
+        }
+
+        private static func isEqual(_ left: NotificationID, _ right: NotificationID) -> Bool {
+            left.high == right.high && left.low == right.low
         }
 
         mutating func pass(_ event: JournalEvent) {
-            last = event
-            if event.state.isOfRequest { request = event.request }
-            if let refusal = event.refusal { self.refusal = refusal }
+            isEmpty = false
+            time = event.time.milliseconds
+            device = event.recipient.storedNumber
+            app = event.app
+            lastID = event.id
+            lastUniqueID = event.uniqueID
+            traits = event.traits
+            switch event.state {
+            case .received: request = event.request
+            case .refusedByService:
+                request = event.request
+                if let refusal = event.refusal { self.refusal = refusal }
+            default: break
+            }
         }
     }
 
@@ -72,78 +112,99 @@ struct JournalRow {
     private static let longestRequest = 3 + 1 + 5
     private static let longestRefusal = 2 + 2 + JournalRefusal.longestExplanation + 2 + JournalRefusal.longestTopic
     private static let checksumLength = 8
-    /// The device number of an event about a broadcast.
-    static let noDevice: UInt64 = 0
-    /// The device number of a refused request of which no device is known; no device has it.
-    static let nobody = UInt64.max
 
     private(set) var count = 0
-    var isFull: Bool { count >= JournalRow.eventLimit }
     /// The earliest and latest time of the events, milliseconds since 1970.
     var firstTime: Int64 { keys.summary.firstTime }
     var lastTime: Int64 { keys.summary.lastTime }
     /// Content for the digest of its chunk.
     private(set) var keys = JournalKeys()
+    /// The encoded events, and room for more.
     private var content: [UInt8] = []
+    private var contentCount = 0
     private var context = Context()
 
     mutating func append(_ event: JournalEvent) {
-        withUnsafeTemporaryAllocation(byteCount: JournalRow.longestEvent, alignment: 1) { room in
-            var writer = JournalEventWriter(room)
-            let last = context.last
-            var fields: Fields = []
-            if event.app != last?.app || event.recipient != last?.recipient { fields.insert(.slot) }
-            if event.id != last?.id { fields.insert(.id) }
-            if event.uniqueID != context.uniqueID(event.state, event.id) { fields.insert(.uniqueID) }
-            switch event.detail {
-            case nil: break
-            case .replacement(let newer): fields.insert(newer == last?.id ? .isReplacedByLast : .detail)
-            case .subscriberCount, .refusal: fields.insert(.detail)
-            }
-            fields.formUnion(changes(to: event))
-            keys.add(
-                event,
-                isNewSlot: fields.contains(.slot),
-                isNewID: fields.contains(.id),
-                isNewUniqueID: fields.contains(.uniqueID)
-            )
-            writer.add(byte: event.state.rawValue)
-            writer.add(byte: fields.rawValue)
-            writer.add(difference: event.time.milliseconds &- (last?.time.milliseconds ?? 0))
-            if fields.contains(.slot) {
-                writer.add(event.recipient)
-                writer.add(number: UInt64(event.app.value))
-            }
-            if fields.contains(.id) { writer.add(event.id) }
-            if fields.contains(.uniqueID) { writer.add(event.uniqueID) }
-            if fields.contains(.detail), let detail = event.detail { writer.add(detail) }
-            if fields.contains(.sender), let request = event.request {
-                writer.add(number: UInt64(request.sender.value))
-            }
-            if fields.contains(.traits) { writer.add(byte: event.traits.rawValue) }
-            if fields.contains(.payloadBytes), let request = event.request {
-                writer.add(number: UInt64(request.payloadBytes))
-            }
-            if let refusal = event.refusal { writer.add(refusal == context.refusal ? nil : refusal) }
-            content.append(contentsOf: writer.written)
+        let fields = fields(of: event)
+        keys.add(
+            event,
+            isNewSlot: fields.contains(.slot),
+            isNewApp: !context.hasApp(event.app),
+            isNewSender: fields.contains(.sender),
+            isNewID: fields.contains(.id),
+            isNewUniqueID: fields.contains(.uniqueID)
+        )
+        let (start, last) = (contentCount, context.time)
+        var isSameRefusal = false
+        if case .refusedByService = event.state { isSameRefusal = event.refusal == context.refusal }
+        if content.count < start + JournalRow.longestEvent {
+            content.append(contentsOf: repeatElement(0, count: max(start, JournalRow.longestEvent)))
+        }
+        contentCount = content.withUnsafeMutableBytes { room in
+            var writer = JournalEventWriter(room, from: start)
+            JournalRow.write(event, fields, after: last, isSameRefusal: isSameRefusal, to: &writer)
+            return writer.end
         }
         count += 1
         context.pass(event)
     }
 
-    /// The facts that differ from those of the event before, and of the request before.
-    private func changes(to event: JournalEvent) -> Fields {
-        var fields: Fields = event.traits == context.traits ? [] : .traits
+    private static func write(
+        _ event: JournalEvent,
+        _ fields: Fields,
+        after last: Int64,
+        isSameRefusal: Bool,
+        to writer: inout JournalEventWriter
+    ) {
+        writer.add(byte: event.state.rawValue)
+        writer.add(byte: fields.rawValue)
+        writer.add(difference: event.time.milliseconds &- last)
+        if fields.contains(.slot) {
+            writer.add(word: event.recipient.storedNumber)
+            writer.add(number: UInt64(event.app.value))
+        }
+        if fields.contains(.id) { writer.add(event.id) }
+        if fields.contains(.uniqueID) { writer.add(event.uniqueID) }
+        if fields.contains(.detail), let detail = event.detail { writer.add(detail) }
+        if fields.contains(.sender), let request = event.request { writer.add(number: UInt64(request.sender.value)) }
+        if fields.contains(.traits) { writer.add(byte: event.traits.rawValue) }
+        if fields.contains(.payloadBytes), let request = event.request {
+            writer.add(number: UInt64(request.payloadBytes))
+        }
+        guard case .refusedByService = event.state, let refusal = event.refusal else { return }
+        writer.add(isSameRefusal ? nil : refusal)
+    }
+
+    /// The fields that differ from those of the event before, and of the request before.
+    private func fields(of event: JournalEvent) -> Fields {
+        var fields: Fields = []
+        if !context.hasApp(event.app) || !context.hasRecipient(event.recipient.storedNumber) { fields.insert(.slot) }
+        if !context.hasID(event.id) { fields.insert(.id) }
+        if !context.hasUniqueID(of: event) { fields.insert(.uniqueID) }
+        switch event.detail {
+        case nil: break
+        case .replacement(let newer): fields.insert(context.hasID(newer) ? .isReplacedByLast : .detail)
+        case .subscriberCount, .refusal: fields.insert(.detail)
+        }
+        if event.traits.rawValue != context.traits.rawValue { fields.insert(.traits) }
         guard let request = event.request else { return fields }
-        if request.sender != context.request?.sender { fields.insert(.sender) }
+        if request.sender.value != context.request?.sender.value { fields.insert(.sender) }
         if request.payloadBytes != context.request?.payloadBytes { fields.insert(.payloadBytes) }
         return fields
     }
 
     /// The stored form.
     var bytes: [UInt8] {
-        let sum = content.withUnsafeBytes { JournalRow.checksum($0) }
-        return content + withUnsafeBytes(of: sum.littleEndian) { Array($0) }
+        content.withUnsafeBytes { room in
+            let content = UnsafeRawBufferPointer(rebasing: room[..<contentCount])
+            return Array(unsafeUninitializedCapacity: contentCount + JournalRow.checksumLength) { bytes, count in
+                let stored = UnsafeMutableRawBufferPointer(bytes)
+                stored.copyMemory(from: content)
+                let sum = JournalRow.checksum(content).littleEndian
+                stored.storeBytes(of: sum, toByteOffset: contentCount, as: UInt64.self)
+                count = contentCount + JournalRow.checksumLength
+            }
+        }
     }
 
     /// Whether a row may have events of a notification: the first event with an identifier has all its bytes.
@@ -152,6 +213,11 @@ struct JournalRow {
     /// identifiers are random.
     static func mayContain(_ id: NotificationID, _ bytes: UnsafeRawBufferPointer) -> Bool {
         withUnsafeBytes(of: (id.high.littleEndian, id.low.littleEndian)) { mayContain($0, bytes) }
+    }
+
+    /// Whether a row may have events of a device: the first one has the bytes of the device number.
+    static func mayContain(_ device: DeviceNumber, _ bytes: UnsafeRawBufferPointer) -> Bool {
+        withUnsafeBytes(of: device.value.littleEndian) { mayContain($0, bytes) }
     }
 
     /// Whether a row may have refused requests for a topic without an app: the first one has the topic's bytes.
@@ -191,12 +257,11 @@ struct JournalRow {
     }
 
     private static func event(_ reader: inout JournalEventReader, in context: Context) -> JournalEvent? {
-        let last = context.last
         guard let state = reader.byte().flatMap(JournalState.init(rawValue:)),
             let fields = reader.byte().map(Fields.init(rawValue:)),
             let difference = reader.difference(),
-            let slot = fields.contains(.slot) ? reader.slot() : last.map({ ($0.recipient, $0.app) }),
-            let id = fields.contains(.id) ? reader.id() : last?.id,
+            let slot = fields.contains(.slot) ? reader.slot() : context.slot,
+            let id = fields.contains(.id) ? reader.id() : context.id,
             let uniqueID = fields.contains(.uniqueID) ? reader.id() : context.uniqueID(state, id)
         else { return nil }
         let hasRefusal = state == .refusedByService && fields.contains(.detail)
@@ -204,7 +269,7 @@ struct JournalRow {
             if fields.contains(.detail), !hasRefusal {
                 reader.id()
             } else {
-                fields.contains(.isReplacedByLast) ? last?.id : nil
+                fields.contains(.isReplacedByLast) ? context.id : nil
             }
         guard other != nil || hasRefusal || fields.isDisjoint(with: [.detail, .isReplacedByLast]) else { return nil }
         var detail: JournalEvent.Detail? = other.map {
@@ -216,7 +281,7 @@ struct JournalRow {
             detail = .refusal(refusal)
         }
         return JournalEvent(
-            time: WallTime(milliseconds: (last?.time.milliseconds ?? 0) &+ difference),
+            time: WallTime(milliseconds: context.time &+ difference),
             id: id,
             uniqueID: uniqueID,
             recipient: slot.recipient,

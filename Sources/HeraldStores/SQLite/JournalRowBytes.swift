@@ -1,20 +1,44 @@
 import HeraldMailbox
 import HeraldModel
 
-/// Encodes one event into a buffer for the longest.
-struct JournalEventWriter {
-    private let room: UnsafeMutableRawBufferPointer
-    private var count = 0
+extension JournalEvent.Recipient {
+    /// The device number of an event about a broadcast.
+    private static let noDevice: UInt64 = 0
+    /// The device number of a refused request of which no device is known; no device has it.
+    private static let unknownDevice = UInt64.max
 
-    init(_ room: UnsafeMutableRawBufferPointer) {
-        self.room = room
+    init(storedNumber: UInt64) {
+        switch storedNumber {
+        case Self.noDevice: self = .subscribers
+        case Self.unknownDevice: self = .nobody
+        default: self = .device(DeviceNumber(storedNumber))
+        }
     }
 
-    var written: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: room[..<count]) }
+    /// The device number in the journal.
+    var storedNumber: UInt64 {
+        switch self {
+        case .device(let device): device.value
+        case .subscribers: Self.noDevice
+        case .nobody: Self.unknownDevice
+        }
+    }
+}
+
+/// Encodes one event into a buffer, which has room for the longest.
+struct JournalEventWriter {
+    private let room: UnsafeMutableRawBufferPointer
+    /// The offset after the written bytes.
+    private(set) var end: Int
+
+    init(_ room: UnsafeMutableRawBufferPointer, from start: Int) {
+        self.room = room
+        end = start
+    }
 
     mutating func add(byte: UInt8) {
-        room[count] = byte
-        count += 1
+        room[end] = byte
+        end += 1
     }
 
     mutating func add(number: UInt64) {
@@ -31,21 +55,13 @@ struct JournalEventWriter {
     }
 
     mutating func add(word: UInt64) {
-        room.storeBytes(of: word.littleEndian, toByteOffset: count, as: UInt64.self)
-        count += 8
+        room.storeBytes(of: word.littleEndian, toByteOffset: end, as: UInt64.self)
+        end += 8
     }
 
     mutating func add(_ id: NotificationID) {
         add(word: id.high)
         add(word: id.low)
-    }
-
-    mutating func add(_ recipient: JournalEvent.Recipient) {
-        switch recipient {
-        case .device(let device): add(word: device.value)
-        case .subscribers: add(word: JournalRow.noDevice)
-        case .nobody: add(word: JournalRow.nobody)
-        }
     }
 
     /// Adds a refusal; nil for that of the refused request before.
@@ -107,13 +123,7 @@ struct JournalEventReader {
 
     mutating func slot() -> (recipient: JournalEvent.Recipient, app: AppNumber)? {
         guard let device = word(), let app = number().flatMap(UInt32.init(exactly:)) else { return nil }
-        let recipient: JournalEvent.Recipient =
-            switch device {
-            case JournalRow.noDevice: .subscribers
-            case JournalRow.nobody: .nobody
-            default: .device(DeviceNumber(device))
-            }
-        return (recipient, AppNumber(app))
+        return (JournalEvent.Recipient(storedNumber: device), AppNumber(app))
     }
 
     mutating func word() -> UInt64? {

@@ -117,11 +117,7 @@ struct JournalSearch: Sendable {
 
     /// Adds a row's matching events, of its first `remaining` ones.
     private mutating func collect(_ content: UnsafeRawBufferPointer, at position: Int64, _ remaining: Int?) {
-        if let ids = filter.ids.wanted, ids.count <= DigestProbe.keyLimit,
-            !ids.contains(where: { JournalRow.mayContain($0, content) })
-        {
-            return
-        }
+        guard probe.mayHaveLines(content) else { return }
         var matching: [JournalPage.Line] = []
         var index = 0
         let isWhole = JournalRow.read(content) { event in
@@ -175,6 +171,17 @@ struct DigestProbe: Sendable {
             guard try mayHave(any: devices, chunk, database, JournalDigest.place(ofDevice:)) else { return false }
         }
         return true
+    }
+
+    /// Whether a row may have matching lines, before it is decoded.
+    func mayHaveLines(_ row: UnsafeRawBufferPointer) -> Bool {
+        func mayHave<Key>(_ keys: Set<Key>?, _ contains: (Key) -> Bool) -> Bool {
+            guard let keys, keys.count <= DigestProbe.keyLimit else { return true }
+            return keys.contains(where: contains)
+        }
+        return mayHave(filter.ids.wanted) { JournalRow.mayContain($0, row) }
+            && mayHave(filter.devices.wanted) { JournalRow.mayContain($0, row) }
+            && mayHave(filter.slots.wanted) { JournalRow.mayContain($0.device, row) }
     }
 
     private func mayHave(

@@ -66,10 +66,9 @@ struct JournalTable {
 
     /// Stores the digest of a chunk that the journal has left.
     private mutating func sealDigest(before position: Int64) throws {
-        let full = nextDigest ?? digest
         let chunk = JournalDigest.chunk(of: position)
-        guard chunk > full.chunk else { return }
-        for row in full.rows {
+        guard chunk > nextDigest?.chunk ?? digest.chunk else { return }
+        for row in (nextDigest ?? digest).rows {
             digestInsertion.bind(row.number, at: 1)
             try row.bits.withUnsafeBytes {
                 digestInsertion.bind(borrowed: $0, at: 2)

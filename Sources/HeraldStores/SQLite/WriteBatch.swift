@@ -29,6 +29,8 @@ struct WriteBatch {
     /// Live notifications of compacted segments, in the order of their copying.
     private var moved: [(slot: Slot, sequence: UInt64)] = []
     private(set) var journal: [JournalRow] = []
+    /// The number of events in ``journal``.
+    private(set) var eventCount = 0
     /// The counts of the events in ``journal``.
     private(set) var tally = JournalTally()
     /// The same by hour.
@@ -61,6 +63,7 @@ struct WriteBatch {
         deleted.removeAll(keepingCapacity: true)
         moved.removeAll(keepingCapacity: true)
         journal.removeAll()
+        eventCount = 0
         tally.clear()
         hourly.clear()
         wantsTallies = false
@@ -107,8 +110,9 @@ struct WriteBatch {
 
     /// Adds an event to the journal.
     mutating func record(_ event: JournalEvent) {
-        if journal.isEmpty || journal[journal.count - 1].isFull { journal.append(JournalRow()) }
+        if eventCount.isMultiple(of: JournalRow.eventLimit) { journal.append(JournalRow()) }
         journal[journal.count - 1].append(event)
+        eventCount += 1
         tally.count(event)
         hourly.count(event)
         if let sender = event.request?.sender, sender.value > newestSender.value { newestSender = sender }
@@ -122,9 +126,6 @@ struct WriteBatch {
         }
         return events
     }
-
-    /// The number of journal events.
-    var eventCount: Int { journal.reduce(0) { $0 + $1.count } }
 
     /// Deletes the notification of a slot, with a journal event.
     ///
