@@ -115,7 +115,7 @@ def device(path, query, body):
 
 
 def devices(path, query, body):
-    found = [one for one in DEVICES if query.get("q", "") in one["id"] and query.get("connected") in (None, str(one["connected"]).lower())]
+    found = [one for one in DEVICES if query.get("q", "").lower() in one["id"] and query.get("connected") in (None, str(one["connected"]).lower())]
     if query.get("after"):
         return {"items": [{**DEVICES[0], "id": "second-page", "name": "Second page"}], "next": None}
     return {"items": found, "next": "b64" if "q" not in query else None}

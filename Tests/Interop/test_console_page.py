@@ -382,10 +382,18 @@ def test_a_notification_is_written_and_sent(chromium, console):
     page.until(lambda: page.all(".note code"))
     page.one("button", "Send").click()
     order = console.changed("POST /v1/send")
-    assert order["to"] == {"device": "kitchen", "topic": "com.example.chat"} and order["environment"] == "sandbox"
+    # The environment is that of the device's app.
+    assert order["to"] == {"device": "kitchen", "topic": "com.example.chat"} and order["environment"] == "production"
     assert json.loads(order["payload"])["aps"]["alert"]["title"] == "Dinner"
     assert order["headers"] == {"apns-push-type": "alert", "apns-priority": "10"}
     page.one(".note .tag", "delivered")
+
+
+def test_a_notification_may_be_sent_to_a_device_by_its_name(chromium, console):
+    page = show(chromium, console, "/compose?device=Kitchen", ".previews li")
+    page.until(lambda: page.one("input", "App (topic)").get_property("value"))
+    page.one("button", "Send").click()
+    assert console.changed("POST /v1/send")["to"] == {"device": "kitchen", "topic": "com.example.chat"}
 
 
 def test_a_channel_is_made_sent_to_and_deleted(chromium, console):

@@ -39,7 +39,7 @@ export default class Compose {
   }
 
   async start() {
-    await Promise.all([this.readDevices(), this.readApps(), this.check()]);
+    await Promise.all([this.readDevice(), this.check()]);
   }
 
   follow() {
@@ -52,6 +52,18 @@ export default class Compose {
     clearTimeout(this.timer);
   }
 
+  async readDevice() {
+    await this.readDevices();
+    await this.readApps();
+  }
+
+  /** The identifier of the device; what was typed may also be its name. */
+  get device() {
+    const typed = this.draft.device.trim();
+    const named = this.devices.filter(({ name }) => name === typed);
+    return named.length === 1 && !this.devices.some(({ id }) => id === typed) ? named[0].id : typed;
+  }
+
   async readDevices() {
     try {
       this.devices = (await get(withQuery("/v1/devices", { limit: 20, q: this.draft.device }))).items ?? [];
@@ -62,16 +74,24 @@ export default class Compose {
   }
 
   async readApps() {
-    if (!this.draft.device) return;
+    if (!this.device) return;
     try {
-      const { apps = [] } = await get(`/v1/devices/${encodeURIComponent(this.draft.device)}`);
+      const { apps = [] } = await get(`/v1/devices/${encodeURIComponent(this.device)}`);
       this.apps = apps.filter(({ removed }) => !removed);
       this.draft.topic ||= this.apps[0]?.topic ?? "";
+      this.chooseEnvironment();
     } catch {
       // The name is not complete yet.
       this.apps = [];
     }
     this.app.draw();
+  }
+
+  /** Chooses the environment of the device's app, unless the app is in the chosen one, or this person may not send to it. */
+  chooseEnvironment() {
+    const found = this.apps.filter(({ topic }) => topic === this.draft.topic).map(({ environment }) => environment);
+    if (!found.length || found.includes(this.draft.environment)) return;
+    if (found[0] === "sandbox" || this.app.may("admin")) this.draft.environment = found[0];
   }
 
   /** The payload as an object, or null while it is not JSON. */
@@ -105,7 +125,7 @@ export default class Compose {
       this.draft[name] = value;
       if (name === "device") {
         clearTimeout(this.finding);
-        this.finding = setTimeout(() => Promise.all([this.readDevices(), this.readApps()]), CHECK_DELAY);
+        this.finding = setTimeout(() => this.readDevice(), CHECK_DELAY);
       }
       if (name === "type") {
         this.draft.priority = value === "background" ? "5" : "10";
@@ -127,7 +147,7 @@ export default class Compose {
 
   async send() {
     const { app, draft, kind } = this;
-    const to = { [kind]: draft[kind].trim(), topic: draft.topic.trim() };
+    const to = { [kind]: kind === "device" ? this.device : draft[kind].trim(), topic: draft.topic.trim() };
     if (!to[kind] || !to.topic) return app.fail(t("compose.incomplete"));
     const order = { to, environment: draft.environment, headers: this.headers, payload: this.text };
     const post_ = async () => {

@@ -12,7 +12,10 @@ package enum StateGuide {
         case .received: ("Herald accepted the notification.", "")
         case .delivered: ("The device confirmed it.", "Whether it is shown, the app and the device's settings decide.")
         case .deliveredFromStorage:
-            ("The device fetched it after its absence, and confirmed it.", "It waited in the store until then.")
+            (
+                "It came from the store, and the device confirmed it.",
+                "A cluster stores every notification first; one machine stores those that a device cannot have at once."
+            )
         case .deliveredUnacknowledged, .deliveredUnacknowledgedFromStorage:
             (
                 "It was sent to the device, which is not asked to confirm it.",
