@@ -9,6 +9,7 @@ import subprocess
 import time
 
 import pytest
+from cryptography import x509
 
 from binary import Binary, feedback, framed, wait_for_end
 from parties import OTHER, dead_app, remove_app
@@ -204,8 +205,10 @@ class TestReader:
     def test_a_revoked_certificate_does_not_get_an_empty_list(self, service, certificate):
         device, _, _ = dead_device(service)
         listed = json.loads(herald("provider", "list", "--data", service.data, "--json").stdout)
-        entry = next(entry for entry in listed if entry["kind"] == "certificate")
-        herald("provider", "revoke", entry["id"], "--data", service.data)
+        # The device's notifications were sent with another one.
+        serial = x509.load_pem_x509_certificate(certificate.read_bytes()).serial_number
+        (id,) = [entry["id"] for entry in listed if entry["serial"] and int(entry["serial"], 16) == serial]
+        herald("provider", "revoke", id, "--data", service.data)
         reader = Binary(service, certificate, listener="feedback")
         with pytest.raises((OSError, ConnectionError)):
             reader.rest()
