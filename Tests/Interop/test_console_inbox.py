@@ -142,6 +142,8 @@ def test_the_console_sends_as_any_provider_does(scene):
     assert entry["provider"] == "console" and entry["id"] == answer["id"]
     assert [each["id"] for each in listed(scene, "/v1/credentials") if each["id"] == "console"] == ["console"]
     # It claims no topic: its first user still can.
+    with Provider(scene, key=scene.key) as provider:
+        assert provider.push(scene.away.token, topic=TOPIC).status == 200
     assert {app.get("owner") for app in listed(scene, "/v1/apps", topic=TOPIC)} == {TEAM}
     ask(scene, "POST", "/v1/credentials/console/revoke", {}, status=409)
 
