@@ -17,7 +17,7 @@ struct RingAnswers {
     /// A node has answered a ring.
     /// - Parameters:
     ///   - node: The node.
-    ///   - ring: The ring's number; nil if the ring is over, and this is the answer to its repetition.
+    ///   - ring: The ring's number; nil if it is over, or was sent only once because too many waited.
     ///   - now: The present moment.
     mutating func add(_ node: NodeName, ring: UInt64?, at now: NIODeadline) {
         progress[node, default: Progress(ring: 0, moment: now)].moment = now
