@@ -60,8 +60,9 @@ func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
 
 /// Everything that reads foreign bytes.
 let fuzzed: [Target.Dependency] = [
-    "HeraldModel", "HeraldWire", "HeraldTrust", "HeraldMailbox", "HeraldListener", "HeraldGateway", "HeraldStores",
-    "HeraldCluster", "HeraldNATS", "HeraldPhone", "HeraldRelay", "HeraldCommand", "HeraldWeb", crypto, nioCore, x509,
+    "HeraldJSON", "HeraldModel", "HeraldWire", "HeraldTrust", "HeraldMailbox", "HeraldListener", "HeraldGateway",
+    "HeraldStores", "HeraldCluster", "HeraldNATS", "HeraldPhone", "HeraldRelay", "HeraldCommand", "HeraldWeb", crypto,
+    nioCore, x509,
 ]
 
 let package = Package(
@@ -69,6 +70,7 @@ let package = Package(
     platforms: [.macOS(.v15)],
     products: [
         .executable(name: "herald", targets: ["HeraldCommand"]),
+        .library(name: "HeraldJSON", targets: ["HeraldJSON"]),
         .library(name: "HeraldModel", targets: ["HeraldModel"]),
         .library(name: "HeraldProvider", targets: ["HeraldProvider"]),
         .library(name: "HeraldDevice", targets: ["HeraldDevice"]),
@@ -102,6 +104,7 @@ let package = Package(
         ),
         .systemLibrary(name: "CLibpq", pkgConfig: "libpq", providers: [.apt(["libpq-dev"]), .brew(["libpq"])]),
 
+        herald("HeraldJSON", []),
         herald("HeraldModel", []),
         herald("HeraldWire", ["HeraldModel", nioCore]),
         // A client of NATS that knows nothing of Herald.
@@ -178,7 +181,7 @@ let package = Package(
                 nioSSL, x509,
             ]
         ),
-        herald("HeraldPhone", ["HeraldModel", "HeraldDevice", "CPosix", nioCore, nioPosix]),
+        herald("HeraldPhone", ["HeraldJSON", "HeraldModel", "HeraldDevice", "CPosix", nioCore, nioPosix]),
         // It starts the service as a process, so that its users do not build the service.
         herald(
             "HeraldTesting",
@@ -188,15 +191,15 @@ let package = Package(
         herald(
             "HeraldScreen",
             [
-                "HeraldDevice", "HeraldModel", "HeraldPhone", "HeraldWeb", hummingbird, hummingbirdCore, httpTypes,
-                lifecycle, logging, nioCore,
+                "HeraldDevice", "HeraldJSON", "HeraldModel", "HeraldPhone", "HeraldWeb", hummingbird, hummingbirdCore,
+                httpTypes, lifecycle, logging, nioCore,
             ],
             hasResources: true
         ),
         .executableTarget(
             name: "HeraldCommand",
             dependencies: [
-                "HeraldModel", "HeraldWire", "HeraldTrust", "HeraldMailbox", "HeraldListener", "HeraldGateway",
+                "HeraldJSON", "HeraldModel", "HeraldWire", "HeraldTrust", "HeraldMailbox", "HeraldListener", "HeraldGateway",
                 "HeraldCourier", "HeraldStores", "HeraldConsole", "HeraldActivation", "HeraldProvider", "HeraldRelay",
                 "HeraldDevice", "HeraldPhone", "HeraldDesktop", "HeraldScreen", "HeraldWeb", "HeraldCluster",
                 "HeraldNATS", "CPosix", "CSignals", "CVersion", argumentParser, configuration, crypto, yams,
@@ -212,6 +215,7 @@ let package = Package(
             path: "Tests/HeraldTestSupport",
             swiftSettings: settings
         ),
+        tests("HeraldJSONTests", ["HeraldJSON"]),
         tests("HeraldModelTests", ["HeraldModel"]),
         tests("HeraldWireTests", ["HeraldWire", "HeraldModel", nioCore, nioEmbedded]),
         tests(
@@ -280,21 +284,21 @@ let package = Package(
             "HeraldDeviceTests",
             ["HeraldDevice", "HeraldModel", "HeraldTrust", "HeraldWire", "HeraldTestSupport", asn1, x509]
         ),
-        tests("HeraldPhoneTests", ["HeraldPhone", "HeraldDevice", "HeraldModel"]),
+        tests("HeraldPhoneTests", ["HeraldPhone", "HeraldDevice", "HeraldJSON", "HeraldModel"]),
         tests("HeraldTestingTests", ["HeraldTesting", "HeraldModel", "HeraldPhone", "HeraldProvider"]),
         tests("HeraldDesktopTests", ["HeraldDesktop", "HeraldPhone", "HeraldModel"]),
         tests(
             "HeraldScreenTests",
             [
-                "HeraldScreen", "HeraldDevice", "HeraldModel", "HeraldPhone", "HeraldWeb", httpClient, lifecycle,
-                logging, nioCore, nioHTTP1,
+                "HeraldScreen", "HeraldDevice", "HeraldJSON", "HeraldModel", "HeraldPhone", "HeraldWeb", httpClient,
+                lifecycle, logging, nioCore, nioHTTP1,
             ]
         ),
         tests(
             "HeraldCommandTests",
             [
-                "HeraldCluster", "HeraldCommand", "HeraldConsole", "HeraldDevice", "HeraldGateway", "HeraldMailbox",
-                "HeraldModel", "HeraldPhone", "HeraldProvider", "HeraldRelay", "HeraldStores", "HeraldTestSupport",
+                "HeraldCluster", "HeraldCommand", "HeraldConsole", "HeraldDevice", "HeraldGateway", "HeraldJSON",
+                "HeraldMailbox", "HeraldModel", "HeraldPhone", "HeraldProvider", "HeraldRelay", "HeraldStores", "HeraldTestSupport",
                 "HeraldTrust", "HeraldWire",
                 "HeraldWeb", argumentParser, httpClient, logging, nioCore,
             ]
