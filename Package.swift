@@ -61,8 +61,8 @@ func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
 /// Everything that reads foreign bytes.
 let fuzzed: [Target.Dependency] = [
     "HeraldJSON", "HeraldModel", "HeraldWire", "HeraldTrust", "HeraldMailbox", "HeraldListener", "HeraldGateway",
-    "HeraldStores", "HeraldCluster", "HeraldNATS", "HeraldPhone", "HeraldRelay", "HeraldCommand", "HeraldWeb", crypto,
-    nioCore, x509,
+    "HeraldStores", "HeraldCluster", "HeraldNATS", "HeraldDevice", "HeraldPhone", "HeraldRelay", "HeraldCommand",
+    "HeraldWeb", crypto, nioCore, x509,
 ]
 
 let package = Package(
@@ -136,7 +136,10 @@ let package = Package(
         ),
         herald(
             "HeraldWeb",
-            ["HeraldModel", hummingbird, hummingbirdCore, httpTypes, lifecycle, logging, nioCore, nioHTTP1, nioSSL],
+            [
+                "HeraldJSON", "HeraldModel", hummingbird, hummingbirdCore, httpTypes, lifecycle, logging, nioCore,
+                nioHTTP1, nioSSL,
+            ],
             hasResources: true
         ),
         herald(
@@ -199,7 +202,8 @@ let package = Package(
         .executableTarget(
             name: "HeraldCommand",
             dependencies: [
-                "HeraldJSON", "HeraldModel", "HeraldWire", "HeraldTrust", "HeraldMailbox", "HeraldListener", "HeraldGateway",
+                "HeraldJSON", "HeraldModel", "HeraldWire", "HeraldTrust", "HeraldMailbox", "HeraldListener",
+                "HeraldGateway",
                 "HeraldCourier", "HeraldStores", "HeraldConsole", "HeraldActivation", "HeraldProvider", "HeraldRelay",
                 "HeraldDevice", "HeraldPhone", "HeraldDesktop", "HeraldScreen", "HeraldWeb", "HeraldCluster",
                 "HeraldNATS", "CPosix", "CSignals", "CVersion", argumentParser, configuration, crypto, yams,
@@ -298,7 +302,8 @@ let package = Package(
             "HeraldCommandTests",
             [
                 "HeraldCluster", "HeraldCommand", "HeraldConsole", "HeraldDevice", "HeraldGateway", "HeraldJSON",
-                "HeraldMailbox", "HeraldModel", "HeraldPhone", "HeraldProvider", "HeraldRelay", "HeraldStores", "HeraldTestSupport",
+                "HeraldMailbox", "HeraldModel", "HeraldPhone", "HeraldProvider", "HeraldRelay", "HeraldStores",
+                "HeraldTestSupport",
                 "HeraldTrust", "HeraldWire",
                 "HeraldWeb", argumentParser, httpClient, logging, nioCore,
             ]
@@ -385,8 +390,8 @@ if Context.environment["HERALD_DEVELOPMENT"] != nil {
         example(
             "KitchenTimer",
             [
-                "HeraldModel", "HeraldPhone", "HeraldProvider", argumentParser, httpClient, httpTypes, hummingbird,
-                logging, nioCore, nioHTTP1, lifecycle,
+                "HeraldJSON", "HeraldModel", "HeraldPhone", "HeraldProvider", argumentParser, httpClient, httpTypes,
+                hummingbird, logging, nioCore, nioHTTP1, lifecycle,
             ]
         ),
     ]

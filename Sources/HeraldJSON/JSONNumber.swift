@@ -46,6 +46,7 @@ extension JSON {
 }
 
 extension JSON.Number: ExpressibleByIntegerLiteral {
+    /// Creates the number of an integer literal.
     public init(integerLiteral value: Int) {
         self.init(value)
     }

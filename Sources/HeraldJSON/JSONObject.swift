@@ -57,10 +57,12 @@ extension JSON {
 }
 
 extension JSON.Object: Hashable {
+    /// Whether both have the same members, in any order.
     public static func == (left: JSON.Object, right: JSON.Object) -> Bool {
         left.values == right.values
     }
 
+    /// Hashes the members.
     public func hash(into hasher: inout Hasher) {
         hasher.combine(values)
     }
@@ -75,6 +77,37 @@ extension JSON.Object: Sequence {
             guard let name = names.next(), let value = values[name] else { return nil }
             return (name.text, value)
         }
+    }
+}
+
+extension JSON.Object {
+    /// Reads one whole text; nil if it is not JSON, or not an object.
+    public init?(_ bytes: [UInt8], rules: JSON.Rules = .strict) {
+        guard let members = (try? JSON(bytes, rules: rules))?.members else { return nil }
+        self = members
+    }
+
+    /// The members of both objects; of those with the same name, the other's counts.
+    public func merging(_ other: JSON.Object) -> JSON.Object {
+        var merged = self
+        for (name, value) in other { merged[name] = value }
+        return merged
+    }
+}
+
+extension JSON.Object: Codable {
+    /// Decodes an object as ``JSON`` is decoded.
+    public init(from decoder: any Decoder) throws {
+        guard let members = try JSON(from: decoder).members else {
+            let context = DecodingError.Context(codingPath: decoder.codingPath, debugDescription: "expected an object")
+            throw DecodingError.typeMismatch(JSON.Object.self, context)
+        }
+        self = members
+    }
+
+    /// Encodes the object as ``JSON`` is encoded.
+    public func encode(to encoder: any Encoder) throws {
+        try JSON.object(self).encode(to: encoder)
     }
 }
 

@@ -26,7 +26,7 @@ extension JSON {
 
     /// An error in a text that should be JSON.
     public struct Failure: Error, Hashable, Sendable, CustomStringConvertible {
-        /// What is wrong.
+        /// A kind of error.
         public enum Reason: Hashable, Sendable {
             /// The text is not JSON.
             case malformed
@@ -42,12 +42,12 @@ extension JSON {
             case loneSurrogate
         }
 
-        /// What is wrong.
+        /// The kind of error.
         public let reason: Reason
         /// The byte at which it is wrong, counted from 0; the length of the text if it ends too early.
         public let position: Int
 
-        /// What is wrong, in a few words that contain nothing of the text.
+        /// The error in a few words that contain nothing of the text.
         public var description: String {
             switch reason {
             case .malformed: "not JSON at byte \(position)"

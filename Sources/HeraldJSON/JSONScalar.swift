@@ -1,3 +1,5 @@
+import Foundation
+
 /// A type that is one JSON value when it is decoded and encoded.
 protocol JSONScalar {
     /// Whether a number that does not fit is the reason if the initializer fails.
@@ -54,6 +56,16 @@ extension Float: JSONScalar {
     }
 
     var json: JSON? { isFinite ? JSON.Number(Double(description) ?? Double(self)).map { .number($0) } : nil }
+}
+
+/// Bytes in Base64, as Foundation's coders have them.
+extension Data: JSONScalar {
+    init?(json: JSON) {
+        guard let data = json.text.flatMap({ Data(base64Encoded: $0) }) else { return nil }
+        self = data
+    }
+
+    var json: JSON? { .string(base64EncodedString()) }
 }
 
 extension JSONScalar where Self: FixedWidthInteger {

@@ -2,8 +2,7 @@ import Foundation
 import HeraldJSON
 import Testing
 
-@Suite("JSON and Codable types")
-struct JSONCodingTests {
+@Suite struct JSONCodingTests {
     private struct Small: Codable, Hashable {
         enum Kind: String, Codable {
             case first
@@ -47,21 +46,18 @@ struct JSONCodingTests {
         maybe: nil
     )
 
-    @Test("A value is encoded and decoded unchanged")
-    func roundTrip() throws {
+    @Test func `a value is encoded and decoded unchanged`() throws {
         #expect(try JSON.decode(Small.self, from: JSON.encode(small)) == small)
         #expect(try JSON(encoding: small).decode(Small.self) == small)
     }
 
-    @Test("Foundation reads the same, but for the type JSON")
-    func foundation() throws {
+    @Test func `foundation reads the same, but for the type JSON`() throws {
         let plain: [String: [Double?]] = ["a": [1, nil, 1e300, -0.001], "b": []]
         #expect(try JSONDecoder().decode([String: [Double?]].self, from: Data(JSON.encode(plain))) == plain)
         #expect(try JSON.decode([String: [Double?]].self, from: Array(JSONEncoder().encode(plain))) == plain)
     }
 
-    @Test("Members of types are sorted, and those of a tree keep their order and every digit")
-    func order() throws {
+    @Test func `members of types are sorted, and those of a tree keep their order and every digit`() throws {
         struct Holder: Codable {
             var b: JSON
             var a: JSON
@@ -71,8 +67,7 @@ struct JSONCodingTests {
         #expect(String(decoding: try JSON.encode(holder), as: UTF8.self) == text)
     }
 
-    @Test("A number that does not fit its type is an error, not a trap")
-    func range() throws {
+    @Test func `a number that does not fit its type is an error, not a trap`() throws {
         func decode<Value: Decodable>(_ type: Value.Type, _ text: String) throws -> Value {
             try JSON.decode([Value].self, from: Array("[\(text)]".utf8))[0]
         }
@@ -91,8 +86,7 @@ struct JSONCodingTests {
         #expect(throws: EncodingError.self) { try JSON.encode(["a": Float.nan]) }
     }
 
-    @Test("An error of decoding names its path")
-    func path() throws {
+    @Test func `an error of decoding names its path`() throws {
         do {
             _ = try JSON.decode([String: [Int]].self, from: Array(#"{"a":[1,"2"]}"#.utf8))
             Issue.record("a string is not an integer")
@@ -107,14 +101,12 @@ struct JSONCodingTests {
         }
     }
 
-    @Test("Other coders are refused, since they would lose digits")
-    func otherCoders() throws {
+    @Test func `other coders are refused, since they would lose digits`() throws {
         #expect(throws: EncodingError.self) { try JSONEncoder().encode(["a": JSON.number(1)]) }
         #expect(throws: DecodingError.self) { try JSONDecoder().decode([JSON].self, from: Data("[1]".utf8)) }
     }
 
-    @Test("Nested and inherited containers are read and written")
-    func containers() throws {
+    @Test func `nested and inherited containers are read and written`() throws {
         struct Nested: Codable, Hashable {
             enum Key: String, CodingKey {
                 case outer

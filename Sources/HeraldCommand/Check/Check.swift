@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import HeraldJSON
 import HeraldModel
 import HeraldPhone
 
@@ -74,7 +75,7 @@ struct Check: ParsableCommand {
             now: Date().timeIntervalSince1970
         )
         if json {
-            try Terminal.sayJSON(report)
+            Terminal.sayJSON(try JSON(encoding: report))
         } else {
             for line in CheckText.lines(report) { Terminal.say(line) }
         }

@@ -1,4 +1,5 @@
 import Foundation
+import HeraldJSON
 
 /// Writes to standard output and standard error.
 enum Terminal {
@@ -56,6 +57,11 @@ enum Terminal {
             after = next
         } while after != nil
         if heading == nil { say(isFirst ? "[]" : "]") }
+    }
+
+    /// Prints JSON with its numbers as they were written.
+    static func sayJSON(_ json: JSON) {
+        say(json.description)
     }
 
     private static func json(_ value: some Encodable) throws -> String {

@@ -1,4 +1,5 @@
 import Foundation
+import HeraldJSON
 
 extension AppBundle {
     /// Reads a bundle, or a project, from a folder.
@@ -143,7 +144,9 @@ private struct AppBundleReader {
             return try StringsFile.read(bytes, file: path).mapValues { LocalizedText(format: $0) }
         }
         return try PropertyListFile.members(bytes, file: path, limits: limits)
-            .compactMapValues { $0.text.map { LocalizedText(format: $0) } }
+            .reduce(into: [:]) { texts, member in
+                texts[member.name] = member.value.text.map { LocalizedText(format: $0) }
+            }
     }
 
     private mutating func readCatalog(_ path: String) throws {

@@ -1,3 +1,5 @@
+import HeraldJSON
+
 /// Reads string catalogs (`Localizable.xcstrings`): JSON with the texts of all languages.
 enum StringCatalog {
     /// The content of a catalog.
@@ -13,7 +15,7 @@ enum StringCatalog {
     /// Reads a catalog.
     /// - Throws: ``BundleError``.
     static func read(_ bytes: [UInt8], file: String) throws -> Content {
-        guard case .object(let catalog, _) = PayloadReader.read(bytes) else { throw BundleError(file, "is not JSON") }
+        guard let catalog = JSON.Object(bytes, rules: .lenient) else { throw BundleError(file, "is not JSON") }
         guard let strings = catalog["strings"]?.members else {
             throw BundleError(file, "is not a string catalog: it has no strings")
         }
@@ -35,7 +37,7 @@ enum StringCatalog {
     }
 
     /// The text, or the most general of its variations.
-    private static func text(_ translation: PayloadValue, isPlural: Bool = false) -> LocalizedText? {
+    private static func text(_ translation: JSON, isPlural: Bool = false) -> LocalizedText? {
         if let unit = translation.members?["stringUnit"]?.members {
             guard let format = unit["value"]?.text else { return nil }
             guard let substitutions = translation.members?["substitutions"]?.members else {
@@ -57,7 +59,7 @@ enum StringCatalog {
     }
 
     /// The most general form of the substitution `%#@name@`, with `%@` in place of `%arg`.
-    private static func form(_ substitution: PayloadValue?, at position: String) -> String? {
+    private static func form(_ substitution: JSON?, at position: String) -> String? {
         guard let substitution, let form = text(substitution)?.format else { return nil }
         let number = substitution.members?["argNum"]?.integer.map { "\($0)$" } ?? position
         return PluralFile.replacing("%arg", by: "%\(number)@", in: form)
@@ -67,7 +69,7 @@ enum StringCatalog {
 /// Reads plurals (`Localizable.stringsdict`).
 enum PluralFile {
     /// Reads the texts by key, with each variable in its most general form.
-    static func read(_ members: [String: PayloadValue], file: String) throws -> [String: LocalizedText] {
+    static func read(_ members: JSON.Object, file: String) throws -> [String: LocalizedText] {
         var texts: [String: LocalizedText] = [:]
         for (key, entry) in members {
             guard let entry = entry.members else { throw BundleError(file, "\(key) is not a dictionary") }

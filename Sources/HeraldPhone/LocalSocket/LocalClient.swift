@@ -1,5 +1,6 @@
 import Foundation
 import HeraldDevice
+package import HeraldJSON
 import NIOCore
 import NIOPosix
 import Synchronization
@@ -15,9 +16,9 @@ package final class LocalClient: Sendable {
 
     private struct State {
         var lastID = 0
-        var waiting: [Int: CheckedContinuation<[String: PayloadValue], any Error>] = [:]
+        var waiting: [Int: CheckedContinuation<JSON.Object, any Error>] = [:]
         /// Answers that arrived before their request waited for them.
-        var early: [Int: [String: PayloadValue]] = [:]
+        var early: [Int: JSON.Object] = [:]
         var isClosed = false
         var reason = LocalClient.gone
     }
@@ -71,13 +72,13 @@ package final class LocalClient: Sendable {
     /// Throws ``DeviceError/Code/notPossible`` with the agent's explanation if it refuses, ``DeviceError/Code/unreachable`` if
     /// the connection is closed.
     @discardableResult
-    package func ask(_ request: [String: PayloadValue]) async throws -> [String: PayloadValue] {
+    package func ask(_ request: JSON.Object) async throws -> JSON.Object {
         let id = state.withLock { state in
             state.lastID += 1
             return state.lastID
         }
         var request = request
-        request["id"] = .number(Double(id))
+        request["id"] = .number(JSON.Number(id))
         let line = LocalMessage.line(request)
         do {
             try await outbound.write(ByteBuffer(bytes: line))
@@ -117,7 +118,7 @@ package final class LocalClient: Sendable {
 
     /// - Returns: Whether to read on.
     private func take(_ line: [UInt8]) -> Bool {
-        guard case .object(let members, _) = PayloadReader.read(line) else { return true }
+        guard let members = JSON.Object(line, rules: .lenient) else { return true }
         guard members["event"] == nil, let id = members["id"]?.integer else {
             guard case .dropped = event.yield(line) else { return true }
             state.withLock {

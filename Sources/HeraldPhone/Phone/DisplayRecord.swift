@@ -176,7 +176,7 @@ extension DisplayRecord {
 
     /// The ``id`` of a local notification that is due at a time in UNIX seconds.
     static func localID(_ name: String, _ topic: Topic, _ due: Double) -> String {
-        localID(name, topic, due: WallTime(milliseconds: Int64(due * 1000)).rfc3339)
+        localID(name, topic, due: WallTime(unixSeconds: due).rfc3339)
     }
 
     private static func localID(_ name: String, _ topic: Topic, due: String) -> String { "\(topic) \(name) \(due)" }
