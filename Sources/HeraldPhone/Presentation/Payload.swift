@@ -12,7 +12,7 @@ extension JSON {
     static let times = -62_135_596_800.0...253_402_300_799.0
 
     /// Whether this is the number 1, which means yes in payloads.
-    package var isOne: Bool { integer == 1 }
+    package var isOne: Bool { double == 1 }
 
     /// The time in UNIX seconds; nil for other types, and for a time that no calendar has, like one in milliseconds.
     package var time: Double? {
