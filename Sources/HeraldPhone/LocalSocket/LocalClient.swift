@@ -118,13 +118,16 @@ package final class LocalClient: Sendable {
 
     /// - Returns: Whether to read on.
     private func take(_ line: [UInt8]) -> Bool {
-        guard let members = JSON.Object(line, rules: .lenient) else { return true }
+        // Without its answer, a request would wait for ever.
+        guard let members = JSON.Object(line, rules: .lenient) else {
+            return end(DeviceError(.notPossible, "the agent's answer cannot be read: it is of another version"))
+        }
         guard members["event"] == nil, let id = members["id"]?.integer else {
-            guard case .dropped = event.yield(line) else { return true }
-            state.withLock {
-                $0.reason = DeviceError(.unreachable, "disconnected: \(Self.maximumUnread) events were not read")
+            if members["event"] == nil, let words = members["error"]?.text {
+                return end(DeviceError(.notPossible, words))
             }
-            return false
+            guard case .dropped = event.yield(line) else { return true }
+            return end(DeviceError(.unreachable, "disconnected: \(Self.maximumUnread) events were not read"))
         }
         let waiting = state.withLock { state in
             let waiting = state.waiting.removeValue(forKey: id)
@@ -133,6 +136,13 @@ package final class LocalClient: Sendable {
         }
         waiting?.resume(returning: members)
         return true
+    }
+
+    /// Ends the connection for a reason.
+    /// - Returns: Whether to read on: no.
+    private func end(_ reason: DeviceError) -> Bool {
+        state.withLock { $0.reason = reason }
+        return false
     }
 
     private func close() {
