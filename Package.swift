@@ -109,7 +109,7 @@ let package = Package(
         herald("HeraldWire", ["HeraldModel", nioCore]),
         // A client of NATS that knows nothing of Herald.
         herald("HeraldNATS", [nioCore, nioPosix, nioTLS, nioSSL, crypto, logging]),
-        herald("HeraldTrust", ["HeraldModel", x509, asn1, crypto, cryptoExtras]),
+        herald("HeraldTrust", ["HeraldJSON", "HeraldModel", x509, asn1, crypto, cryptoExtras]),
         herald("HeraldMailbox", ["HeraldModel", logging, metrics, coreMetrics]),
         herald(
             "HeraldListener",
@@ -118,15 +118,15 @@ let package = Package(
         herald(
             "HeraldGateway",
             [
-                "HeraldModel", "HeraldWire", "HeraldTrust", "HeraldMailbox", "HeraldListener", "CNghttp2", nioCore,
-                nioSSL, logging, metrics, coreMetrics,
+                "HeraldJSON", "HeraldModel", "HeraldWire", "HeraldTrust", "HeraldMailbox", "HeraldListener", "CNghttp2",
+                nioCore, nioSSL, logging, metrics, coreMetrics,
             ]
         ),
         herald(
             "HeraldCourier",
             [
-                "HeraldModel", "HeraldWire", "HeraldTrust", "HeraldMailbox", "HeraldListener", nioCore, nioSSL,
-                logging, metrics, coreMetrics,
+                "HeraldJSON", "HeraldModel", "HeraldWire", "HeraldTrust", "HeraldMailbox", "HeraldListener", nioCore,
+                nioSSL, logging, metrics, coreMetrics,
             ]
         ),
         herald("HeraldStores", ["HeraldModel", "HeraldMailbox", "HeraldTrust", "CPosix", grdb, grdbSQLite, logging]),
@@ -160,16 +160,16 @@ let package = Package(
         herald(
             "HeraldProvider",
             [
-                "HeraldModel", "HeraldWire", "HeraldTrust", "CNghttp2", crypto, logging, coreMetrics, nioCore,
-                nioPosix, nioSSL, nioTLS, tracing,
+                "HeraldJSON", "HeraldModel", "HeraldWire", "HeraldTrust", "CNghttp2", crypto, logging, coreMetrics,
+                nioCore, nioPosix, nioSSL, nioTLS, tracing,
             ]
         ),
         // Apart from HeraldProvider, so that who uses the library builds no database.
         herald(
             "HeraldRelay",
             [
-                "HeraldModel", "HeraldProvider", "HeraldWeb", "CLibpq", grdb, grdbSQLite, httpClient, hummingbird,
-                lifecycle, logging, metrics, coreMetrics, nioCore, nioHTTP1, nioSSL,
+                "HeraldJSON", "HeraldModel", "HeraldProvider", "HeraldWeb", "CLibpq", grdb, grdbSQLite, httpClient,
+                hummingbird, lifecycle, logging, metrics, coreMetrics, nioCore, nioHTTP1, nioSSL,
             ],
             hasResources: true
         ),
@@ -275,7 +275,7 @@ let package = Package(
         tests(
             "HeraldProviderTests",
             [
-                "HeraldProvider", "HeraldListener", "HeraldGateway", "HeraldMailbox", "HeraldModel",
+                "HeraldProvider", "HeraldJSON", "HeraldListener", "HeraldGateway", "HeraldMailbox", "HeraldModel",
                 "HeraldTestSupport", "HeraldTrust", "HeraldWire", coreMetrics, crypto, inMemoryTracing, logging,
                 metricsTestKit, nioCore, nioPosix, nioSSL, tracing,
             ]

@@ -68,6 +68,28 @@ extension Data: JSONScalar {
     var json: JSON? { .string(base64EncodedString()) }
 }
 
+/// An address as its text, as Foundation's coders have it.
+extension URL: JSONScalar {
+    init?(json: JSON) {
+        guard let url = json.text.flatMap({ URL(string: $0) }) else { return nil }
+        self = url
+    }
+
+    var json: JSON? { .string(absoluteString) }
+}
+
+/// A number of up to 38 digits, as Foundation's coders have it.
+extension Decimal: JSONScalar {
+    static var isNumber: Bool { true }
+
+    init?(json: JSON) {
+        guard let decimal = json.number.flatMap({ Decimal(string: $0.text) }), !decimal.isNaN else { return nil }
+        self = decimal
+    }
+
+    var json: JSON? { isNaN ? nil : .number(JSON.Number(checked: description)) }
+}
+
 extension JSONScalar where Self: FixedWidthInteger {
     static var isNumber: Bool { true }
 
