@@ -188,6 +188,36 @@ struct `a payload's drill` {
     }
 
     @Test(arguments: [
+        "1e400", "18446744073709551616", "-0", "1.10", #""\ud83d""#, #"{"\#u{E9}":1,"e\#u{301}":2}"#, #"{"a":1,"a":2}"#,
+    ])
+    func `is read whatever stands beside it`(value: String) throws {
+        let text =
+            #"{"before":\#(value),"herald":{"drill":{"connection":"drop"},"tag":"x","n":\#(value)},"after":\#(value)}"#
+        #expect(try PayloadDrill.read(Array(text.utf8))?.outcome == .drop)
+        #expect(CatchTag.read(nil, Array(text.utf8)) == "x")
+    }
+
+    @Test(arguments: [
+        (#"{"latency":1e400}"#, "a drill's latency is 0 to 600 seconds"),
+        (#"{"latency":600.001}"#, "a drill's latency is 0 to 600 seconds"),
+        (
+            #"{"reason":"TooManyRequests","retry-after":1e400}"#,
+            "a drill's retry-after is 1 to 86400 seconds, and goes with a reason"
+        ),
+        (
+            #"{"reason":"TooManyRequests","retry-after":1.5}"#,
+            "a drill's retry-after is 1 to 86400 seconds, and goes with a reason"
+        ),
+        (
+            #"{"reason":"TooManyRequests","retry-after":18446744073709551615}"#,
+            "a drill's retry-after is 1 to 86400 seconds, and goes with a reason"
+        ),
+    ])
+    func `with a number out of its range names the range`(drill: String, words: String) {
+        #expect(throws: PayloadDrill.Mistake(text: words)) { try read(drill) }
+    }
+
+    @Test(arguments: [
         "{}", "1", "[]", #"{"reason":"Nonsense"}"#, #"{"reasons":"Unregistered"}"#, #"{"latency":-1}"#,
         #"{"latency":1e300}"#, #"{"latency":"1s"}"#, #"{"retry-after":30}"#, #"{"silence":"yes"}"#,
         #"{"reason":"TooManyRequests","retry-after":0}"#, #"{"reason":"TooManyRequests","retry-after":9e18}"#,
@@ -200,7 +230,7 @@ struct `a payload's drill` {
     @Test func `is not found at any depth but its own, and depth does no harm`() throws {
         let deep = String(repeating: "[", count: 1500) + String(repeating: "]", count: 1500)
         #expect(try PayloadDrill.read(Array("{\"a\":\(deep)}".utf8)) == nil)
-        #expect(throws: PayloadDrill.Mistake.self) {
+        #expect(throws: PayloadDrill.Mistake(text: "the payload's drill cannot be read: nested too deep at byte 516")) {
             try PayloadDrill.read(Array("{\"a\":\(deep),\"herald\":{}}".utf8))
         }
         #expect(try PayloadDrill.read(Array(#"{"a":{"herald":{"drill":{"reason":"Shutdown"}}}}"#.utf8)) == nil)
