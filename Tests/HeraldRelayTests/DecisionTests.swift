@@ -219,11 +219,39 @@ import Testing
         let template = #"{"aps":{"alert":"{{name}} wrote {{ count }}","badge":"{{count}}"},"on":"{{on}}","x":{"y":{}}}"#
         let filled = String(decoding: try TemplateText.fill(template, parameters), as: UTF8.self)
         #expect(
-            filled == #"{"aps":{"alert":"A \"B\"\u000a wrote 3","badge":3},"on":true,"x":{"y":{}}}"#
+            filled == #"{"aps":{"alert":"A \"B\"\n wrote 3","badge":3},"on":true,"x":{"y":{}}}"#
         )
-        #expect(throws: TemplateText.Failure.missingParameter) { try TemplateText.fill("{{other}}", parameters) }
+        #expect(throws: TemplateText.Failure.missingParameter) { try TemplateText.fill(#""{{other}}""#, parameters) }
+        #expect(throws: TemplateText.Failure.badTemplate) { try TemplateText.fill(#"{"badge":{{count}}}"#, parameters) }
         #expect(throws: TemplateText.Failure.badParameters) { try TemplateText.parameters(Array("[1]".utf8)) }
         #expect(throws: TemplateText.Failure.badParameters) { try TemplateText.parameters(Array(#"{"a":{}}"#.utf8)) }
+    }
+
+    @Test(arguments: [
+        // Numbers keep their digits, in the template, whole and within a text.
+        (
+            #"[9007199254740993,1.10,1e400,-0,"{{big}}","{{huge}}"]"#,
+            "[9007199254740993,1.10,1e400,-0,18446744073709551615,1e400]"
+        ),
+        (#""{{big}}/{{ price }}/{{huge}}/{{zero}}""#, #""18446744073709551615/1.10/1e400/-0""#),
+        // A parameter's text is text, whatever stands before the quotation marks.
+        (#"["\\","{{text}}","\\\"{{text}}\"","\\{{text}}"]"#, #"["\\","\"\\","\\\"\"\\\"","\\\"\\"]"#),
+        // Braces around anything but a name are text.
+        (#""{{}} {{a b}} {{{zero}} }} {{""#, #""{{}} {{a b}} {{{zero}} }} {{""#),
+        (#""{{{{zero}}}}""#, #""{{-0}}""#),
+        // The name of a member is text, too, and a name may be escaped.
+        (
+            #"{"{{big}}":"{{nothing}}","{{on}}":"\u007b{\u0062ig}}"}"#,
+            #"{"18446744073709551615":null,"true":18446744073709551615}"#
+        ),
+        // A combining character joins neither braces nor names.
+        ("\"{{zero}}\u{301} \u{301}{{zero}}\"", "\"-0\u{301} \u{301}-0\""),
+    ])
+    func `a template is filled string by string`(_ template: String, _ expected: String) throws {
+        let values =
+            #"{"big":18446744073709551615,"price":1.10,"huge":1e400,"zero":-0,"text":"\"\\","nothing":null,"on":true}"#
+        let filled = try TemplateText.fill(template, try TemplateText.parameters(Array(values.utf8)))
+        #expect(filled == Array(expected.utf8), "\(String(decoding: filled, as: UTF8.self))")
     }
 
     @Test(arguments: [

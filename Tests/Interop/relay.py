@@ -98,10 +98,11 @@ class Relay:
         return self.ask("GET", path, token=token)
 
     def ask(self, method, path, body=None, token=None):
+        """The same for any method; a body of bytes is sent as it is."""
         request = urllib.request.Request(
             f"http://127.0.0.1:{self.port}{path}", method=method,
             headers={"authorization": f"Bearer {token}"} if token else {},
-            data=None if body is None else json.dumps(body).encode(),
+            data=body if body is None or isinstance(body, bytes) else json.dumps(body).encode(),
         )
         try:
             answer = urllib.request.urlopen(request, timeout=PATIENCE)

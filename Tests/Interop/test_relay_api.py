@@ -80,6 +80,45 @@ def test_register_enqueue_and_look_up(api, shared, description):
     device.stop()
 
 
+def test_every_number_and_key_reaches_the_app_as_it_was_written(api, shared):
+    numbers = '9007199254740993,18446744073709551615,1.10,1e400,-0,0.1E-999'
+    keys = '"caf\u00e9":1,"cafe\u0301":2'
+    payload = f'{{"z":[{numbers}],{keys},"aps":{{"alert":"x"}}}}'
+    template = '{"aps":{"alert":"{{n}} of {{m}}"},"z":["{{n}}","{{m}}",{{NUMBERS}}],{{KEYS}}}'
+    template = template.replace("{{NUMBERS}}", numbers).replace("{{KEYS}}", keys)
+    api.queue.run("INSERT INTO push_templates (name, payload) VALUES ('digits', ?)", template)
+    filled = template.replace('"{{n}}"', "1e400").replace('"{{m}}"', "9007199254740993")
+    filled = filled.replace("{{n}}", "1e400").replace("{{m}}", "9007199254740993")
+    parameters = '{"n":1e400,"m":9007199254740993}'
+    with listening_device(shared) as device:
+        row = {"device_token": device.token}
+        head = f'"device_token":"{device.token}","topic":"{TOPIC}"'
+
+        def post(content):
+            status, answer = api.ask("POST", "/v1/pushes", f"{{{head},{content}}}".encode(), token=api.token)
+            assert status == 201, answer
+            return device.next().payload.decode()
+
+        assert post(f'"payload":{payload}') == payload
+        assert post(f'"payload":{json.dumps(payload)}') == payload
+        assert post(f'"template":"digits","parameters":{parameters}') == filled
+        api.queue.insert(**row, payload=payload)
+        assert device.next().payload.decode() == payload
+        api.queue.insert(**row, payload=None, template="digits", parameters=parameters)
+        assert device.next().payload.decode() == filled
+
+
+@pytest.mark.parametrize("field, values, words", [
+    ("priority", "3 1e400 5.5 18446744073709551615 true", "must be 10, 5 or 1"),
+    ("expiration", "-1 1e400 9223372036854775808 1.5 253402300800 true", "must be in seconds since 1970, from 0 to 253402300799"),
+])
+def test_a_number_out_of_its_range_is_refused_by_name(api, field, values, words):
+    for value in values.split():
+        body = f'{{"topic":"{TOPIC}","device_token":"{NOBODY}","payload":{{}},"{field}":{value}}}'
+        status, answer = api.ask("POST", "/v1/pushes", body.encode(), token=api.token)
+        assert status == 400 and f"`{field}` {words}" in json.loads(answer)["error"], (value, answer)
+
+
 @pytest.mark.parametrize("body, words", [
     ({}, "`topic` is missing"), ({"topic": TOPIC}, "the recipient is missing"), ({"topic": "a b", "user": "x"}, "topic"),
     ({"topic": TOPIC, "user": "ann"}, "the content is missing"), ({"topic": TOPIC, "device_token": "x", "payload": {}}, "2 to 200 hex"),

@@ -1,4 +1,4 @@
-import Foundation
+import HeraldJSON
 import HeraldModel
 import HeraldWeb
 
@@ -93,11 +93,11 @@ struct PushInput: StrictDecodable {
     let deviceToken: Tokens?
     let user: String?
     let topic: String
-    let payload: JSONText?
+    let payload: PayloadBody?
     let template: String?
-    let parameters: [String: JSONScalar]?
-    let priority: Int?
-    let expiration: Int64?
+    let parameters: JSON?
+    let priority: JSON?
+    let expiration: JSON?
     let collapseID: String?
     let pushType: String?
     let sendAfter: String?
@@ -128,16 +128,20 @@ struct PushInput: StrictDecodable {
         try address(&values)
         try content(&values)
         if let priority {
-            guard let number = UInt8(exactly: priority), Priority(rawValue: number) != nil else {
+            guard let number = priority.number?.exactly(UInt8.self), Priority(rawValue: number) != nil else {
                 throw WebRefusal(400, "`priority` must be 10, 5 or 1")
             }
-            values[.priority] = .int(Int64(priority))
+            values[.priority] = .int(Int64(number))
         }
         if let expiration {
-            guard (0...253_402_300_799).contains(expiration) else {
-                throw WebRefusal(400, "`expiration` must be in seconds since 1970, or 0")
+            let range: ClosedRange<Int64> = 0...253_402_300_799
+            guard let seconds = expiration.number?.exactly(Int64.self), range.contains(seconds) else {
+                throw WebRefusal(
+                    400,
+                    "`expiration` must be in seconds since 1970, from 0 to \(range.upperBound), without a fraction"
+                )
             }
-            values[.expiration] = .int(expiration)
+            values[.expiration] = .int(seconds)
         }
         if let collapse = try checked(collapseID, "collapse_id", 64) {
             guard collapse.utf8.allSatisfy({ (0x20..<0x7F).contains($0) }) else {
@@ -178,8 +182,8 @@ struct PushInput: StrictDecodable {
                     "`device_token` must be a list of 1 to \(RowReader.maximumTokens) strings, each of \(PushToken.rule)"
                 )
             }
-            let list = tokens.map { "\"\($0.lowercased())\"" }.joined(separator: ",")
-            values[.deviceToken] = .text("[\(list)]")
+            let list = JSON.array(tokens.map { .string($0.lowercased()) })
+            values[.deviceToken] = .text(list.description)
         case (nil, let user?):
             values[.audience] = .text(try checked(user, "user", 200))
         default:
@@ -202,64 +206,16 @@ struct PushInput: StrictDecodable {
         case (nil, let template?):
             values[.template] = .text(try checked(template, "template", 200))
             guard let parameters else { return }
-            let members = parameters.sorted { $0.key < $1.key }.map { name, value in
-                JSONScalar.text(name).quoted + [UInt8(ascii: ":")] + value.json
+            let json = parameters.bytes
+            guard (try? TemplateText.parameters(json)) != nil else {
+                throw WebRefusal(400, "`parameters` must be an object of texts, numbers, booleans and nulls")
             }
-            let json = [UInt8(ascii: "{")] + members.joined(separator: [UInt8(ascii: ",")]) + [UInt8(ascii: "}")]
             guard json.count <= QueueColumn.parameters.limit else {
                 throw WebRefusal(400, "`parameters` may have at most \(QueueColumn.parameters.limit) bytes")
             }
             values[.parameters] = .bytes(json)
         default:
             throw WebRefusal(400, "the content is missing: give either `payload` or `template`")
-        }
-    }
-}
-
-/// A payload: a JSON object, or its text, which is sent byte for byte.
-struct JSONText: Decodable {
-    let bytes: [UInt8]
-
-    init(from decoder: any Decoder) throws {
-        let container = try decoder.singleValueContainer()
-        if let text = try? container.decode(String.self) {
-            bytes = Array(text.utf8)
-        } else {
-            let value = try container.decode([String: JSONValue].self)
-            let encoder = JSONEncoder()
-            encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-            bytes = Array(try encoder.encode(value))
-        }
-    }
-}
-
-/// A JSON value.
-indirect enum JSONValue: Codable, Hashable {
-    case scalar(JSONScalar)
-    case array([JSONValue])
-    case object([String: JSONValue])
-
-    init(from decoder: any Decoder) throws {
-        let container = try decoder.singleValueContainer()
-        if let object = try? container.decode([String: JSONValue].self) {
-            self = .object(object)
-        } else if let array = try? container.decode([JSONValue].self) {
-            self = .array(array)
-        } else {
-            self = .scalar(try container.decode(JSONScalar.self))
-        }
-    }
-
-    func encode(to encoder: any Encoder) throws {
-        var container = encoder.singleValueContainer()
-        switch self {
-        case .object(let object): try container.encode(object)
-        case .array(let array): try container.encode(array)
-        case .scalar(.text(let text)): try container.encode(text)
-        case .scalar(.integer(let number)): try container.encode(number)
-        case .scalar(.number(let number)): try container.encode(number)
-        case .scalar(.flag(let flag)): try container.encode(flag)
-        case .scalar(.null): try container.encodeNil()
         }
     }
 }

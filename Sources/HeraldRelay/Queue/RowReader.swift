@@ -1,4 +1,4 @@
-import Foundation
+import HeraldJSON
 import HeraldModel
 import HeraldProvider
 
@@ -201,7 +201,7 @@ struct RowReader: Sendable {
 
     /// Tokens of a row for many: a JSON array of strings; an invalid token becomes a part that is refused.
     static func tokens(_ json: String) throws(RowError) -> [String] {
-        guard let list = try? JSONDecoder().decode([String].self, from: Data(json.utf8)), !list.isEmpty else {
+        guard let list = try? JSON.decode([String].self, from: Array(json.utf8)), !list.isEmpty else {
             throw .badDeviceToken
         }
         guard list.count <= maximumTokens else { throw .tooManyTokens }

@@ -1,5 +1,5 @@
 import AsyncHTTPClient
-import Foundation
+import HeraldJSON
 package import HeraldModel
 import NIOCore
 import NIOHTTP1
@@ -183,7 +183,7 @@ final class JournalClient: Sendable {
         }
         let body = try await response.body.collect(upTo: limit)
         do {
-            let lines = try JSONDecoder().decode([JournalLine].self, from: Data(body.readableBytesView))
+            let lines = try JSON.decode([JournalLine].self, from: Array(body.readableBytesView), rules: .lenient)
             let missing = response.headers.first(name: JournalLines.missingNodesField)
             return .answered(.success(JournalLines(lines: lines, missingNodes: missing)))
         } catch {
