@@ -96,7 +96,7 @@ struct SendRequest: Sendable {
             guard !composer.isEmpty || pushType == .background else {
                 throw ValidationError("Nothing to send: use --alert, --title, --badge, --sound or --payload.")
             }
-            payload = try composer.payload(for: pushType)
+            payload = composer.payload(for: pushType)
         }
         try check(payload, pushType: pushType)
         return payload
