@@ -163,7 +163,9 @@ final class AgentFolder: Sendable {
 
     /// Reads a plain file directly in a folder, and follows no link; nil if there is none or it is too large.
     func file(_ name: String, in folder: String, limit: Int) -> [UInt8]? {
-        guard !name.contains("/"), !name.hasPrefix("."), let real = realpath(folder + "/" + name, nil) else {
+        guard !name.utf8.contains(UInt8(ascii: "/")), name.utf8.first != UInt8(ascii: "."),
+            let real = realpath(folder + "/" + name, nil)
+        else {
             return nil
         }
         defer { free(real) }

@@ -6,11 +6,14 @@ public struct LocalizedText: Hashable, Sendable {
     ///
     /// Arguments of notifications are texts, which cannot select a form.
     public var isPlural = false
+    /// The faults of its plural variables, in words that follow the key, for `herald check`.
+    public var faults: [String] = []
 
     /// Creates a text.
-    public init(format: String, isPlural: Bool = false) {
+    public init(format: String, isPlural: Bool = false, faults: [String] = []) {
         self.format = format
         self.isPlural = isPlural
+        self.faults = faults
     }
 }
 

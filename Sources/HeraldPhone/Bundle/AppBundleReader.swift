@@ -127,7 +127,7 @@ private struct AppBundleReader {
             case "Localizable.stringsdict":
                 let bytes = try BundleFile.read(path, limit: limits.fileBytes)
                 let members = try PropertyListFile.members(bytes, file: path, limits: limits)
-                texts.merge(try PluralFile.read(members, file: path)) { $1 }
+                texts.merge(try PluralFile.read(members, file: path, limits: limits)) { $1 }
             default: continue
             }
         }
@@ -148,7 +148,7 @@ private struct AppBundleReader {
 
     private mutating func readCatalog(_ path: String) throws {
         let bytes = try BundleFile.read(path, limit: limits.fileBytes)
-        let catalog = try StringCatalog.read(bytes, file: path)
+        let catalog = try StringCatalog.read(bytes, file: path, limits: limits)
         if !hasDevelopmentLanguage { bundle.developmentLanguage = catalog.source }
         bundle.untranslatedKeys.formUnion(catalog.untranslated)
         for (language, texts) in catalog.languages {

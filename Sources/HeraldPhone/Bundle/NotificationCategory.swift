@@ -77,8 +77,9 @@ public struct NotificationCategory: Hashable, Sendable, Codable {
                 "has \(members.count) categories, and may have \(limits.categories): remove those that no payload names"
             )
         }
+        // Names that differ by normalization only are one key of a dictionary.
         return try Dictionary(
-            uniqueKeysWithValues: members.map { name, entry in
+            members.map { name, entry in
                 guard name.utf8.count <= limits.actionTextBytes else {
                     throw BundleError(
                         file,
@@ -100,7 +101,8 @@ public struct NotificationCategory: Hashable, Sendable, Codable {
                     actions: try actions.map { try action($0, of: name, file: file, limits: limits) }
                 )
                 return (name, category)
-            }
+            },
+            uniquingKeysWith: { $1 }
         )
     }
 

@@ -115,7 +115,7 @@ struct StringsFile {
     private mutating func digits(_ most: Int, radix: UInt32, from start: Int) throws -> UInt16 {
         position = start
         var value: UInt32 = 0
-        while position - start < most, let unit = peek(), let scalar = Unicode.Scalar(unit),
+        while position - start < most, let unit = peek(), unit < 0x80, let scalar = Unicode.Scalar(unit),
             let digit = Character(scalar).hexDigitValue.flatMap({ UInt32(exactly: $0) }), digit < radix
         {
             value = value * radix + digit

@@ -38,6 +38,7 @@ public struct BundleCheck: Sendable {
             guard let text = bundle.texts[language]?[key] else { continue }
             let format = FormatString(text.format)
             byCount[format.argumentCount, default: []].append(language)
+            for fault in text.faults { findings.append(Finding(.warning, key, "\(key) (\(language)) \(fault)")) }
             guard format.mixesOrders else { continue }
             findings.append(Finding(.warning, key, "\(key) (\(language)) mixes %@ and %1$@: number all of them"))
         }

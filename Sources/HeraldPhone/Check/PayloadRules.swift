@@ -268,6 +268,7 @@ struct PayloadRules {
                 )
             }
             if format.mixesOrders { warn(place, "\(key) (\(language)) mixes %@ and %1$@: number all of them") }
+            for fault in text.faults { warn(place, "\(key) (\(language)) \(fault)") }
             if text.isPlural {
                 warn(place, "\(key) (\(language)) is a plural: arguments are texts, so the form other is shown")
             }

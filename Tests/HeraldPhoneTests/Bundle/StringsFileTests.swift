@@ -26,6 +26,17 @@ import Testing
         #expect(try read("\"K\" = \"lone \\Ud83d\";") == ["K": "lone \u{FFFD}"])
     }
 
+    @Test(arguments: ["\u{200D}", "\u{301}", "\u{E31}", "\u{FE0F}", "\u{64B}"])
+    func `what combines with a quotation mark or an escape is text`(mark: String) throws {
+        let text = "\"\(mark)K\(mark)\" = \"\(mark)a\\\"\(mark)\\n\(mark)%@\(mark)\"; \"B\" = 'b\(mark)';"
+        let texts = try read(text)
+        #expect(texts.count == 2 && texts["B"] == "b\(mark)")
+        #expect(
+            texts["\(mark)K\(mark)"]?.unicodeScalars.elementsEqual("\(mark)a\"\(mark)\n\(mark)%@\(mark)".unicodeScalars)
+                == true
+        )
+    }
+
     @Test func `UTF-16 in both byte orders, with and without a mark, and a mark of UTF-8`() throws {
         let text = "\"GRÜSSE\" = \"你好 😀\";"
         let little = text.utf16.flatMap { [UInt8($0 & 0xFF), UInt8($0 >> 8)] }
@@ -43,6 +54,7 @@ import Testing
             ("/* never closed", "line 1: a comment that begins here has no end"),
             ("\"A\" = ;", "line 1: expected a text in quotes"),
             ("\"A\" = \"\\Uxyz\";", "line 1: expected hexadecimal digits after \\U"),
+            ("\"A\" = \"\\U\u{FF14}f60\";", "line 1: expected hexadecimal digits after \\U"),
             ("\"A\" = \"\\377\";", "line 1: write non-ASCII characters themselves, not as octal escapes"),
             ("\"A\" = \"\\", "line 1: ends within an escape"),
         ]
