@@ -54,9 +54,8 @@ struct Herald: AsyncParsableCommand {
 
     /// Ends as the parser does where it finds wrong usage.
     private static func explain(_ message: String, usage: String, of name: String) -> Never {
-        Terminal.complain("Error: \(message)")
-        Terminal.complain("Usage: \(usage)")
-        Terminal.complain("  See '\(name) --help' for more information.")
+        let lines = "Error: \(message)\nUsage: \(usage)\n  See '\(name) --help' for more information."
+        for line in lines.split(separator: "\n") { Terminal.complain(String(line)) }
         exit(withError: ExitCode.validationFailure)
     }
 

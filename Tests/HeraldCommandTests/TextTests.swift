@@ -1,3 +1,4 @@
+import Foundation
 import HeraldMailbox
 import HeraldModel
 import Testing
@@ -63,5 +64,28 @@ import Testing
 
     @Test func `the system's clock is not moved`() {
         #expect(!ClockSetting.system.makeClock().advance(by: .seconds(1)))
+    }
+
+    @Test(arguments: ["\u{301}", "\u{200D}", "\u{E31}"])
+    func `a sign that something combines with is that sign`(mark: String) {
+        func isSame(_ text: String, _ expected: String) -> Bool { text.utf8.elementsEqual(expected.utf8) }
+        #expect(isSame(ShellWord.quoted("it'\(mark)s"), "'it'\\''\(mark)s'"))
+        #expect(isSame(SafeFile.folder(of: "/a/b/\(mark)c"), "/a/b"))
+        #expect(BackupLayout.isPart("trust/\(mark)"))
+        #expect(!BackupLayout.isPart("trust/../\(mark)c"))
+        #expect(DiskCheck.kind(of: "/a/\(mark)c", mounts: "x / ext4\ny /a tmpfs\n") == "tmpfs")
+    }
+
+    @Test func `paths are compared byte by byte`() throws {
+        let folder = try TemporaryFolder()
+        for name in ["a", "a/\u{301}b", "\u{E9}", "e\u{301}"] {
+            try FileManager.default.createDirectory(
+                atPath: "\(folder.path)/\(name)",
+                withIntermediateDirectories: true
+            )
+        }
+        func path(_ name: String) -> ResolvedPath { ResolvedPath("\(folder.path)/\(name)") }
+        #expect(path("a").contains(path("a/\u{301}b")) && !path("a").contains(path("ab")))
+        #expect(path("\u{E9}") != path("e\u{301}") && !path("\u{E9}").contains(path("e\u{301}")))
     }
 }

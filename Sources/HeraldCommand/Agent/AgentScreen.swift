@@ -49,7 +49,7 @@ enum AgentScreen {
             logger: Logger(label: "herald.screen") { _ in SwiftLogNoOpLogHandler() }
         ) { port in
             let url = address(configuration.host, port)
-            Terminal.say(json ? AgentEventLine(screen: url).text : "screen \(url)")
+            if json { Terminal.sayExactly(AgentEventLine(screen: url).text) } else { Terminal.say("screen \(url)") }
         }
     }
 

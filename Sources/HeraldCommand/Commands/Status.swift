@@ -45,7 +45,7 @@ struct Status: AsyncParsableCommand {
         if data.json {
             try Terminal.sayJSON(report)
         } else if env, report.isReady, let listeners = report.listeners {
-            ServiceVariables(listeners, folder: DataFolder(path: path)).lines.forEach(Terminal.say)
+            ServiceVariables(listeners, folder: DataFolder(path: path)).lines.forEach(Terminal.sayExactly)
         } else {
             report.lines.forEach(env ? Terminal.complain : Terminal.say)
         }

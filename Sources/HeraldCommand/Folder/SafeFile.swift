@@ -124,7 +124,7 @@ enum SafeFile {
     ///
     /// Foundation's `deletingLastPathComponent` traps on a path of one character.
     static func folder(of path: String) -> String {
-        guard let slash = path.lastIndex(of: "/") else { return "." }
+        guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) else { return "." }
         return slash == path.startIndex ? "/" : String(path[..<slash])
     }
 

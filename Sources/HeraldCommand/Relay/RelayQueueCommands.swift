@@ -201,6 +201,6 @@ struct RelaySchemaCommand: AsyncParsableCommand {
     @OptionGroup var queue: RelayDatabaseOptions
 
     func run() async throws {
-        Terminal.say(SQLRelayStore.schema(try queue.address()).trimmingCharacters(in: .newlines))
+        Terminal.sayExactly(SQLRelayStore.schema(try queue.address()).trimmingCharacters(in: .newlines))
     }
 }

@@ -285,7 +285,7 @@ struct ReadinessService: Service {
             consoleHost: configuration.consoleHost,
             consoleTLS: configuration.isConsoleOverTLS
         )
-        Terminal.announce(listeners.lines.joined(separator: "\n"))
+        listeners.lines.forEach(Terminal.announce)
         try listeners.write(to: folder)
         Terminal.announce("ready")
         ready(listeners)

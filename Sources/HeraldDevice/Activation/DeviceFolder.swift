@@ -66,7 +66,7 @@ public struct DeviceFolder: Hashable, Sendable {
     /// - Throws: ``EnrollmentError/Code/folder``.
     public func prepare() throws {
         // Foundation's `deletingLastPathComponent` traps on a path of one character.
-        if let slash = path.lastIndex(of: "/"), slash > path.startIndex {
+        if let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")), slash > path.startIndex {
             // The next call reports a failure.
             try? FileManager.default.createDirectory(atPath: String(path[..<slash]), withIntermediateDirectories: true)
         }
