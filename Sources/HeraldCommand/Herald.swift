@@ -3,7 +3,7 @@ import ArgumentParser
 /// The command `herald`.
 ///
 /// It exits 0 on success, 64 on wrong usage (`EX_USAGE`), and 1 otherwise, after one line on standard error that says
-/// what is wrong and how to mend it.
+/// what is wrong and how to mend it. ``ExitStatus`` has those of services that no restart can mend.
 @main
 struct Herald: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -48,7 +48,7 @@ struct Herald: AsyncParsableCommand {
             }
             guard isFailure(error) else { exit(withError: error) }
             Terminal.complain("herald: \(oneLine(error))")
-            exit(withError: ExitCode.failure)
+            exit(withError: ExitStatus.of(error, from: asked))
         }
     }
 

@@ -1,4 +1,7 @@
 import ArgumentParser
+import HeraldRelay
+import HeraldStores
+import HeraldTrust
 import Testing
 
 @testable import HeraldCommand
@@ -70,7 +73,21 @@ import Testing
         #expect(MistypedCommand(arguments) == nil)
     }
 
-    @Test func `a failure of the work exits 1`() {
-        #expect(Herald.exitCode(for: CommandError(.file, "x")) == .failure)
+    @Test(arguments: [Serve.self, RelayRun.self, AgentRun.self] as [any ParsableCommand.Type])
+    func `a service that no restart can mend has a status of its own`(service: any ParsableCommand.Type) {
+        let statuses: [(any Error, Int32)] = [
+            (CommandError(.configuration, "x"), 78), (CommandError(.folder, "x"), 78),
+            (CommandError(.unusableFile, "x"), 78), (TrustError(.exposed, "x"), 78),
+            (StoreError(.newerVersion, "x"), 78), (RelayStoreError(.unusable, "x"), 78),
+            (CommandError(.dismissed, "x"), 77),
+            (CommandError(.file, "x"), 1), (CommandError(.folderInUse, "x"), 1), (CommandError(.port, "x"), 1),
+            (CommandError(.refused, "x"), 1), (CommandError(.unreachable, "x"), 1),
+            (TrustError(.unreadable, "x"), 1), (StoreError(.cannotWrite, "x"), 1),
+            (StoreError(.syncFailed, "x"), 1), (RelayStoreError(.unavailable, "x"), 1), (CancellationError(), 1),
+        ]
+        for (error, status) in statuses {
+            #expect(ExitStatus.of(error, from: service).rawValue == status, "\(error)")
+            #expect(ExitStatus.of(error, from: Status.self) == .failure)
+        }
     }
 }

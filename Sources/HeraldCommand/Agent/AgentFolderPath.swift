@@ -96,6 +96,8 @@ func translatingDeviceErrors<Result>(_ body: () async throws -> Result) async th
         let code: CommandError.Code =
             switch error.code {
             case .refused, .notPossible: .refused
+            case .dismissed: .dismissed
+            case .badIdentity, .badAuthority: .unusableFile
             case .unreachable: .unreachable
             case .folderInUse: .folderInUse
             default: .file

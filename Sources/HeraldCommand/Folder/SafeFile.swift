@@ -64,7 +64,7 @@ enum SafeFile {
         guard herald_status_of_descriptor(descriptor, &status) == 0 else { throw failure("cannot read", path) }
         guard !isSecret || status.mode & 0o027 == 0 else {
             let digits = String(status.mode & 0o777, radix: 8)
-            throw CommandError(.file, "\(path) is open to others (mode 0\(digits)): run `chmod 600 \(path)`")
+            throw CommandError(.unusableFile, "\(path) is open to others (mode 0\(digits)): run `chmod 600 \(path)`")
         }
         var bytes: [UInt8] = []
         while true {
@@ -76,7 +76,7 @@ enum SafeFile {
             if chunk.isEmpty { return bytes }
             bytes += chunk
             guard bytes.count <= maximumBytes else {
-                throw CommandError(.file, "cannot read \(path): it is larger than \(maximumBytes) bytes")
+                throw CommandError(.unusableFile, "cannot read \(path): it is larger than \(maximumBytes) bytes")
             }
         }
     }
@@ -85,7 +85,9 @@ enum SafeFile {
     static func failure(_ failure: String, _ path: String) -> CommandError {
         let number = errno
         let stranger = [EACCES, EPERM].contains(number) ? foreignOwner(of: path) : nil
-        return CommandError(.file, "\(failure) \(path): \(stranger ?? String(cString: strerror(number)))")
+        let isLasting = [ENOENT, ENOTDIR, EISDIR, ELOOP, EACCES, EPERM].contains(number)
+        let code: CommandError.Code = isLasting ? .unusableFile : .file
+        return CommandError(code, "\(failure) \(path): \(stranger ?? String(cString: strerror(number)))")
     }
 
     /// The first of the path, its folder, and the folders above, of which the system shows an owner: in words if that is

@@ -1,3 +1,4 @@
+import HeraldModel
 import HeraldTrust
 import NIOCore
 import NIOPosix
@@ -12,10 +13,13 @@ struct DeviceConnector {
 
     private let configuration: DeviceConfiguration
     let context: NIOSSLContext
+    /// The end of the device's certificate.
+    private let expires: WallTime
 
-    init(_ configuration: DeviceConfiguration, context: NIOSSLContext) {
+    init(_ configuration: DeviceConfiguration, context: NIOSSLContext, expires: WallTime) {
         self.configuration = configuration
         self.context = context
+        self.expires = expires
     }
 
     /// Connects, and reads until the connection ends; each permit allows one more chunk of bytes.
@@ -89,9 +93,11 @@ struct DeviceConnector {
         let fault = TLSFault(error)
         if case .alert(let alert)? = fault, let why = alert.certificateFault {
             // After the handshake an alert is certainly from the service; with TLS 1.3 the service checks the certificate
-            // then. During the handshake anybody on the path can send one.
+            // then. During the handshake anybody on the path can send one. "It has expired" is final if this device's clock
+            // says so, too.
+            let isFinal = alert.isRevocation || (alert.isExpiry && expires < MachineClock().now())
             return DeviceSession.End(
-                advice: error is BoringSSLError ? .giveUp : .retryLater,
+                advice: error is BoringSSLError ? (isFinal ? .dismissed : .giveUp) : .retryLater,
                 reason: "\(address) refuses this device's certificate: \(why) (TLS alert \(alert)); \(Self.remedy)"
             )
         }

@@ -1,3 +1,4 @@
+import Foundation
 public import HeraldModel
 import HeraldTrust
 import NIOSSL
@@ -7,6 +8,8 @@ import X509
 public struct DeviceCredential: Sendable {
     /// The device's identifier, from the certificate.
     public let id: DeviceID
+    /// The end of the certificate's validity.
+    let expires: WallTime
     let chain: [NIOSSLCertificate]
     let key: NIOSSLPrivateKey
 
@@ -26,6 +29,7 @@ public struct DeviceCredential: Sendable {
             throw DeviceError(.badIdentity, "the identity's file holds no private key: add it to the file, in PEM")
         }
         self.id = id
+        expires = WallTime(seconds: Int64(own.notValidAfter.timeIntervalSince1970))
         self.chain = chain
         self.key = key
     }

@@ -71,7 +71,12 @@ final class SQLiteDatabase: SQLDatabase {
         } catch let error as RelayStoreError {
             throw error
         } catch {
-            throw RelayStoreError(.unusable, "cannot open the queue \(path): \(SQLiteDatabase.reason(error))")
+            // Locked, or on a full or failing disk: that passes.
+            let isPassing = [.SQLITE_BUSY, .SQLITE_FULL, .SQLITE_IOERR].contains((error as? DatabaseError)?.resultCode)
+            throw RelayStoreError(
+                isPassing ? .unavailable : .unusable,
+                "cannot open the queue \(path): \(SQLiteDatabase.reason(error))"
+            )
         }
     }
 
