@@ -76,6 +76,16 @@ import Testing
         #expect(DiskCheck.kind(of: "/a/\(mark)c", mounts: "x / ext4\ny /a tmpfs\n") == "tmpfs")
     }
 
+    @Test func `a name in a table reorders and moves nothing, and the columns stay`() {
+        var table = TextTable(["NAME", "STATE"])
+        for name in ["a\u{202E}b", "می\u{200C}خواهم", "c\u{1B}[2J\n"] { table.add([name, "live"]) }
+        #expect(
+            table.lines == [
+                "NAME          STATE", "a\\u{202e}b    live", "می\u{200C}خواهم       live", "c\\u{1b}[2J\\n  live",
+            ]
+        )
+    }
+
     @Test func `paths are compared byte by byte`() throws {
         let folder = try TemporaryFolder()
         for name in ["a", "a/\u{301}b", "\u{E9}", "e\u{301}"] {

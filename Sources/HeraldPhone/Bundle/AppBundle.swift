@@ -30,9 +30,9 @@ public struct AppBundle: Hashable, Sendable {
     /// The launch image (`UILaunchImageFile`).
     public var launchImageFile: String?
     /// The texts by language and key.
-    public var texts: [String: [String: LocalizedText]] = [:]
+    public var texts: [String: [TextKey: LocalizedText]] = [:]
     /// The keys that need no translation, because their text is the same in all languages, or unused.
-    public var untranslatedKeys: Set<String> = []
+    public var untranslatedKeys: Set<TextKey> = []
     /// The sounds by file name.
     public var sounds: [String: SoundFile] = [:]
     /// The sounds in the container's `Library/Sounds`, which have precedence over the bundle's.
@@ -55,7 +55,8 @@ public struct AppBundle: Hashable, Sendable {
 
     /// The text of a key, in a language, else in the development language.
     public func text(_ key: String, in language: String?) -> LocalizedText? {
-        language.flatMap { texts[$0]?[key] } ?? self.language(for: []).flatMap { texts[$0]?[key] }
+        let key = TextKey(key)
+        return language.flatMap { texts[$0]?[key] } ?? self.language(for: []).flatMap { texts[$0]?[key] }
     }
 
     /// A sound by its file name, in the container, else in the bundle.

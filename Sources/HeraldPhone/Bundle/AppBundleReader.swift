@@ -22,7 +22,7 @@ private struct AppBundleReader {
     let limits: BundleLimits
     var bundle = AppBundle()
     private var room: Int
-    private var base: [String: LocalizedText] = [:]
+    private var base: [TextKey: LocalizedText] = [:]
     private var hasDevelopmentLanguage = false
 
     init(limits: BundleLimits) {
@@ -117,7 +117,7 @@ private struct AppBundleReader {
     }
 
     private mutating func readLanguage(_ language: String, _ folder: String) throws {
-        var texts: [String: LocalizedText] = [:]
+        var texts: [TextKey: LocalizedText] = [:]
         for name in try names(in: folder) {
             let path = folder + "/" + name
             switch name {
@@ -138,12 +138,14 @@ private struct AppBundleReader {
         }
     }
 
-    private func strings(_ bytes: [UInt8], _ path: String) throws -> [String: LocalizedText] {
+    private func strings(_ bytes: [UInt8], _ path: String) throws -> [TextKey: LocalizedText] {
         guard PropertyListFile.isOne(bytes) else {
             return try StringsFile.read(bytes, file: path).mapValues { LocalizedText(format: $0) }
         }
         return try PropertyListFile.members(bytes, file: path, limits: limits)
-            .compactMapValues { $0.text.map { LocalizedText(format: $0) } }
+            .reduce(into: [:]) { texts, member in
+                texts[TextKey(member.key)] = member.value.text.map { LocalizedText(format: $0) }
+            }
     }
 
     private mutating func readCatalog(_ path: String) throws {

@@ -5,9 +5,9 @@ enum StringCatalog {
         /// The source language.
         var source = "en"
         /// The texts by language and key.
-        var languages: [String: [String: LocalizedText]] = [:]
+        var languages: [String: [TextKey: LocalizedText]] = [:]
         /// The keys that need no translation, or are not used any more.
-        var untranslated: Set<String> = []
+        var untranslated: Set<TextKey> = []
     }
 
     /// Reads a catalog.
@@ -21,7 +21,8 @@ enum StringCatalog {
         content.source = catalog["sourceLanguage"]?.text ?? content.source
         content.languages[content.source] = [:]
         var room = TextRoom(bytes: limits.fileBytes, file: file)
-        for (key, entry) in strings {
+        for (name, entry) in strings {
+            let key = TextKey(name)
             let isStale = entry.members?["extractionState"]?.text == "stale"
             if isStale || entry.members?["shouldTranslate"] == .boolean(false) { content.untranslated.insert(key) }
             let translations = entry.members?["localizations"]?.members ?? [:]
@@ -32,7 +33,7 @@ enum StringCatalog {
             }
             // An untranslated text is its own key.
             let source = content.source
-            if content.languages[source]?[key] == nil { content.languages[source]?[key] = LocalizedText(format: key) }
+            if content.languages[source]?[key] == nil { content.languages[source]?[key] = LocalizedText(format: name) }
         }
         return content
     }
@@ -79,9 +80,9 @@ enum PluralFile {
         _ members: [String: PayloadValue],
         file: String,
         limits: BundleLimits = BundleLimits()
-    ) throws -> [String: LocalizedText] {
+    ) throws -> [TextKey: LocalizedText] {
         var room = TextRoom(bytes: limits.fileBytes, file: file)
-        var texts: [String: LocalizedText] = [:]
+        var texts: [TextKey: LocalizedText] = [:]
         for (key, entry) in members {
             guard let entry = entry.members else { throw BundleError(file, "\(key) is not a dictionary") }
             // Width variants have no format. Notifications do not use them.
@@ -90,7 +91,7 @@ enum PluralFile {
                 entry[name]?.members?["other"]?.text.map { FormatVariables.Variable(text: $0) }
             }
             try room.take(text)
-            texts[key] = text
+            texts[TextKey(key)] = text
         }
         return texts
     }

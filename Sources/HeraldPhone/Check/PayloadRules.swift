@@ -218,7 +218,7 @@ struct PayloadRules {
         if let bundle, let key = members["title-loc-key"]?.text {
             let arguments = (members["title-loc-args"]?.elements ?? []).map(\.argument)
             let long = bundle.languages.filter { language in
-                guard let text = bundle.texts[language]?[key] else { return false }
+                guard let text = bundle.texts[language]?[TextKey(key)] else { return false }
                 return FormatString(text.format).filled(with: arguments).count > limit
             }
             if !long.isEmpty {
@@ -250,7 +250,7 @@ struct PayloadRules {
         guard let bundle else { return }
         let given = arguments?.elements?.count ?? 0
         let languages = bundle.languages
-        let missing = languages.filter { bundle.texts[$0]?[key] == nil }
+        let missing = languages.filter { bundle.texts[$0]?[TextKey(key)] == nil }
         if languages.isEmpty {
             warn(place, "key \(key) does not exist: the bundle has no Localizable.strings")
         } else if !missing.isEmpty {
@@ -258,7 +258,7 @@ struct PayloadRules {
         }
         var byCount: [Int: [String]] = [:]
         for language in languages {
-            guard let text = bundle.texts[language]?[key] else { continue }
+            guard let text = bundle.texts[language]?[TextKey(key)] else { continue }
             let format = FormatString(text.format)
             byCount[format.argumentCount, default: []].append(language)
             if let conversion = format.foreignConversions.first {

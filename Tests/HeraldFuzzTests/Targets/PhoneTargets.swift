@@ -62,7 +62,7 @@ extension FuzzTarget {
             "\"" + text.unicodeScalars.map { $0 == "\"" || $0 == "\\" ? "\\\($0)" : "\($0)" }.joined() + "\""
         }
         // A zero byte in second place would stand for UTF-16.
-        let written = "\n\n" + texts.map { "\(quoted($0.key)) = \(quoted($0.value));\n" }.joined()
+        let written = "\n\n" + texts.map { "\(quoted($0.key.text)) = \(quoted($0.value));\n" }.joined()
         check((try? StringsFile.read(Array(written.utf8), file: "file")) == texts, "texts are not read as written")
         for text in texts.values { fill(text) }
     }

@@ -3,7 +3,7 @@ import Testing
 @testable import HeraldPhone
 
 @Suite struct StringsFileTests {
-    private func read(_ text: String) throws -> [String: String] {
+    private func read(_ text: String) throws -> [TextKey: String] {
         try StringsFile.read(Array(text.utf8), file: "x.strings")
     }
 
@@ -35,6 +35,14 @@ import Testing
             texts["\(mark)K\(mark)"]?.unicodeScalars.elementsEqual("\(mark)a\"\(mark)\n\(mark)%@\(mark)".unicodeScalars)
                 == true
         )
+    }
+
+    @Test func `keys that differ by normalization only are two keys`() throws {
+        let texts = try read("\"\u{E9}\" = \"one\"; \"e\u{301}\" = \"two\";")
+        #expect(texts.count == 2 && texts["\u{E9}"] == "one" && texts["e\u{301}"] == "two")
+        var bundle = AppBundle()
+        bundle.texts = ["en": ["\u{E9}": LocalizedText(format: "one")]]
+        #expect(bundle.text("\u{E9}", in: "en")?.format == "one" && bundle.text("e\u{301}", in: "en") == nil)
     }
 
     @Test func `UTF-16 in both byte orders, with and without a mark, and a mark of UTF-8`() throws {
