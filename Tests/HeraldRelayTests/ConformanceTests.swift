@@ -136,7 +136,7 @@ import Testing
     @Test(arguments: Engine.all) func aTokenIsDeadUnlessRegisteredSince(_ engine: Engine) async throws {
         try await engine.with { store in
             var device = DeviceEntry(token: Words.token, topic: "com.example.chat")
-            device.user = "ann"
+            device.userName = "ann"
             device.registered = Words.now
             try await store.register(device)
             func dead(_ seconds: Int) -> DeadToken {

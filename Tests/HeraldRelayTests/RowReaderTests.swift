@@ -52,7 +52,7 @@ import Testing
         (.collapseID, .text("a\nb"), "BadCollapseId"),
         (.pushType, .text("loud"), "InvalidPushType"), (.sendAfter, .text("soon"), "BadSendAfter"),
         (.giveUpAt, .text("never"), "BadGiveUpAt"), (.environment, .text("moon"), "BadEnvironment"),
-        (.audience, .text("ann"), "BadAudience"), (.template, .text("hi"), "BadTemplate"),
+        (.userName, .text("ann"), "BadUserName"), (.template, .text("hi"), "BadTemplate"),
         (.service, .bytes([0xFF]), "BadService"),
     ])
     func aPoisonedRowIsRefusedForWhatIsWrong(_ column: QueueColumn, _ value: SQLValue, _ reason: String) {

@@ -57,11 +57,11 @@ def test_only_the_owner_can_read_the_token_file(api):
 def test_register_enqueue_and_look_up(api, shared, description):
     device = listening_device(shared)
     status, _ = api.ask("PUT", "/v1/devices", {
-        "device_token": device.token.upper(), "topic": TOPIC, "user": "ann", "languages": ["de-CH", "en"],
+        "device_token": device.token.upper(), "topic": TOPIC, "user_name": "ann", "languages": ["de-CH", "en"],
     }, token=api.token)
     assert status == 200
     payload = {"aps": {"alert": "Grüezi"}}
-    status, body = api.ask("POST", "/v1/pushes", {"user": "ann", "topic": TOPIC, "payload": payload}, token=api.token)
+    status, body = api.ask("POST", "/v1/pushes", {"user_name": "ann", "topic": TOPIC, "payload": payload}, token=api.token)
     assert status == 201
     id = json.loads(body)["id"]
 
@@ -81,8 +81,8 @@ def test_register_enqueue_and_look_up(api, shared, description):
 
 
 @pytest.mark.parametrize("body, words", [
-    ({}, "`topic` is missing"), ({"topic": TOPIC}, "the recipient is missing"), ({"topic": "a b", "user": "x"}, "topic"),
-    ({"topic": TOPIC, "user": "ann"}, "the content is missing"), ({"topic": TOPIC, "device_token": "x", "payload": {}}, "2 to 200 hex"),
+    ({}, "`topic` is missing"), ({"topic": TOPIC}, "the recipient is missing"), ({"topic": "a b", "user_name": "x"}, "topic"),
+    ({"topic": TOPIC, "user_name": "ann"}, "the content is missing"), ({"topic": TOPIC, "device_token": "x", "payload": {}}, "2 to 200 hex"),
     ({"topic": TOPIC, "device_token": NOBODY, "payload": "[1]"}, "JSON object"),
     ({"topic": TOPIC, "device_token": NOBODY, "payload": {}, "priority": 3}, "priority"),
     ({"topic": TOPIC, "device_token": NOBODY, "payload": {}, "send_after": "soon"}, "send_after"),
@@ -102,7 +102,7 @@ def test_a_misspelt_key_is_named_in_the_refusal(api):
 
 
 def test_a_too_long_body_is_refused(api):
-    status, _ = api.ask("POST", "/v1/pushes", {"topic": TOPIC, "user": "x" * 300_000, "payload": {}}, token=api.token)
+    status, _ = api.ask("POST", "/v1/pushes", {"topic": TOPIC, "user_name": "x" * 300_000, "payload": {}}, token=api.token)
     assert status == 413
 
 

@@ -123,7 +123,7 @@ def test_poisoned_rows_fail_alone(relay, queue, device):
         "InvalidPushType": {"device_token": NOBODY, "push_type": "loud"},
         "BadCollapseId": {"device_token": NOBODY, "collapse_id": "x" * 65},
         "UnknownTemplate": {"device_token": NOBODY, "payload": None, "template": "none"},
-        "NoDevice": {"audience": "nobody"},
+        "NoDevice": {"user_name": "nobody"},
     }
     ids = {reason: queue.insert(**columns) for reason, columns in bad.items()}
     if "sqlite" in queue.url:
@@ -176,7 +176,7 @@ def test_many_tokens_and_a_user_and_a_template(relay, queue, device):
         "INSERT INTO devices (device_token, topic, user_name, languages) VALUES (?, ?, 'ann', 'de-CH,en')", device.token, TOPIC
     )
     parameters = json.dumps({"who": "Bea", "n": 3})
-    row = queue.done(queue.insert(audience="ann", payload=None, template="hi", parameters=parameters))
+    row = queue.done(queue.insert(user_name="ann", payload=None, template="hi", parameters=parameters))
     assert row["status"] == "sent" and row["time_sent"]
     assert device.next().json == {"aps": {"alert": "Bea schrieb", "badge": 3}}
     many = queue.done(queue.insert(device_token=json.dumps([device.token, NOBODY]), payload=text()))

@@ -35,7 +35,7 @@ struct DeviceInput: StrictDecodable {
     let topic: String
     let environment: String?
     let service: String?
-    let user: String?
+    let userName: String?
     let languages: [String]?
 
     enum CodingKeys: String, CodingKey, CaseIterable {
@@ -43,7 +43,7 @@ struct DeviceInput: StrictDecodable {
         case topic
         case environment
         case service
-        case user
+        case userName = "user_name"
         case languages
     }
 
@@ -54,7 +54,7 @@ struct DeviceInput: StrictDecodable {
         var entry = DeviceEntry(token: token.hex, topic: try HeraldRelay.topic(topic))
         entry.environment = try HeraldRelay.environment(environment)
         entry.service = try checked(service, "service", 64)
-        entry.user = try checked(user, "user", 200)
+        entry.userName = try checked(userName, "user_name", 200)
         let languages = languages ?? []
         let isTag = { (tag: String) in
             (1...LanguageList.maximumLength).contains(tag.utf8.count)
@@ -91,7 +91,7 @@ struct PushInput: StrictDecodable {
     }
 
     let deviceToken: Tokens?
-    let user: String?
+    let userName: String?
     let topic: String
     let payload: JSONText?
     let template: String?
@@ -107,7 +107,7 @@ struct PushInput: StrictDecodable {
 
     enum CodingKeys: String, CodingKey, CaseIterable {
         case deviceToken = "device_token"
-        case user
+        case userName = "user_name"
         case topic
         case payload
         case template
@@ -164,7 +164,7 @@ struct PushInput: StrictDecodable {
     }
 
     private func address(_ values: inout [QueueColumn: SQLValue]) throws {
-        switch (deviceToken, user) {
+        switch (deviceToken, userName) {
         case (.one(let token)?, nil):
             guard let token = PushToken(token) else {
                 throw WebRefusal(400, "`device_token` must be \(PushToken.rule), or a list of such strings")
@@ -181,9 +181,9 @@ struct PushInput: StrictDecodable {
             let list = tokens.map { "\"\($0.lowercased())\"" }.joined(separator: ",")
             values[.deviceToken] = .text("[\(list)]")
         case (nil, let user?):
-            values[.audience] = .text(try checked(user, "user", 200))
+            values[.userName] = .text(try checked(user, "user_name", 200))
         default:
-            throw WebRefusal(400, "the recipient is missing: give either `device_token` or `user`")
+            throw WebRefusal(400, "the recipient is missing: give either `device_token` or `user_name`")
         }
     }
 

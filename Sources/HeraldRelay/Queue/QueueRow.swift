@@ -15,7 +15,7 @@ enum QueueColumn: Int, CaseIterable {
     case giveUpAt
     case environment
     case service
-    case audience
+    case userName
     case template
     case parameters
     case timeQueued
@@ -34,7 +34,7 @@ enum QueueColumn: Int, CaseIterable {
         case .giveUpAt: "give_up_at"
         case .environment: "environment"
         case .service: "service"
-        case .audience: "audience"
+        case .userName: "user_name"
         case .template: "template"
         case .parameters: "parameters"
         case .timeQueued: "time_queued"
@@ -103,7 +103,7 @@ package struct DeviceEntry: Hashable, Sendable {
     package var environment: String?
     /// Name of the service that issued the token.
     package var service: String?
-    package var user: String?
+    package var userName: String?
     /// Preferred languages, in order of preference.
     package var languages: [String] = []
     package var registered: WallTime?

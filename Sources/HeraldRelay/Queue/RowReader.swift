@@ -11,7 +11,7 @@ enum RowPlan: Sendable {
     /// Addressed to many tokens.
     case fanOut([String])
     /// Addressed to the devices of a user.
-    case audience(String, topic: String)
+    case devices(of: String, topic: String)
     /// Needs its template filled.
     case template(String)
     case send(PreparedRow)
@@ -66,7 +66,7 @@ struct RowReader: Sendable {
     /// The target of a row that may have been sent, whatever its time and device are now; nil if it cannot have been sent.
     func target(of row: QueueRow) -> SentTarget? {
         do {
-            guard let topic = try text(row, .topic).flatMap({ Topic($0) }), row[.audience] == .null,
+            guard let topic = try text(row, .topic).flatMap({ Topic($0) }), row[.userName] == .null,
                 let token = try text(row, .deviceToken), !token.hasPrefix("["),
                 let id = row.apnsID.flatMap({ NotificationID($0) })
             else { return nil }
@@ -97,9 +97,9 @@ struct RowReader: Sendable {
         if let start = try moment(row, .sendAfter), start > now { return .wait(start) }
         guard let topicText = try text(row, .topic), !topicText.isEmpty else { throw .missingTopic }
         guard let topic = Topic(topicText) else { throw .badTopic }
-        if let audience = try text(row, .audience) {
-            guard row[.deviceToken] == .null, !audience.isEmpty else { throw .badAudience }
-            return .audience(audience, topic: topicText)
+        if let user = try text(row, .userName) {
+            guard row[.deviceToken] == .null, !user.isEmpty else { throw .badUserName }
+            return .devices(of: user, topic: topicText)
         }
         guard let token = try text(row, .deviceToken), !token.isEmpty else { throw .missingDeviceToken }
         if token.hasPrefix("[") { return .fanOut(try RowReader.tokens(token)) }
@@ -223,7 +223,7 @@ struct RowError: Error, Hashable {
         reason = refusalReason.reason
     }
 
-    static let badAudience = RowError("BadAudience")
+    static let badUserName = RowError("BadUserName")
     static let badCollapseID = RowError(.badCollapseID)
     static let badDeviceToken = RowError(.badDeviceToken)
     static let badEnvironment = RowError("BadEnvironment")
@@ -256,7 +256,7 @@ struct RowError: Error, Hashable {
         case .giveUpAt: self = .badGiveUpAt
         case .environment: self = .badEnvironment
         case .service: self = RowError("BadService")
-        case .audience: self = .badAudience
+        case .userName: self = .badUserName
         case .template, .parameters: self = .badTemplate
         }
     }

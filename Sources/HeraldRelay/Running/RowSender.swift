@@ -87,7 +87,7 @@ struct RowSender: Sendable {
         case .final(let status, let reason): return .ended(final(row, status, reason: reason))
         case .wait(let moment): return .ended(later(row, at: moment))
         case .send(let prepared): return order(row, prepared, table, at: now)
-        case .fanOut, .audience, .template: return .asks
+        case .fanOut, .devices, .template: return .asks
         }
     }
 
@@ -107,7 +107,7 @@ struct RowSender: Sendable {
             case .final(let status, let reason): return .ended(final(row, status, reason: reason))
             case .wait(let moment): return .ended(later(row, at: moment, uncertain: row.isUncertain))
             case .fanOut(let tokens): return .ended(try await fanOut(row, to: tokens))
-            case .audience(let user, let topic):
+            case .devices(let user, let topic):
                 let tokens = try await context.store.tokens(of: user, topic: topic, limit: RowReader.maximumTokens)
                 guard !tokens.isEmpty else { return .ended(final(row, .refused, reason: "NoDevice")) }
                 return .ended(try await fanOut(row, to: tokens))

@@ -37,7 +37,7 @@ struct DeviceQueries {
             """,
             [
                 .text(device.token.lowercased()), .text(device.topic), .text(device.environment),
-                .text(device.service), .text(device.user), languages, registered,
+                .text(device.service), .text(device.userName), languages, registered,
             ]
         )
     }

@@ -58,7 +58,7 @@ extension FuzzTarget {
         case .fanOut(let tokens): check((1...RowReader.maximumTokens).contains(tokens.count), "\(tokens.count) parts")
         case .wait(let moment): check(moment > now, "waits for the past")
         case .send(let row): check(row.deadline > now, "sends too late")
-        case .audience, .template: break
+        case .devices, .template: break
         }
         _ = reader.target(of: row)
     }
