@@ -75,18 +75,17 @@ struct RelayAppValues: SettingTarget {
     /// - Throws: ``CommandError``.
     func app(_ common: PushEnvironment, at place: String) throws -> RelayApp {
         func wrong(_ words: String) -> CommandError { CommandError(.configuration, "\(place): \(words)") }
+        guard let environment = self.environment.map({ PushEnvironment(rawValue: $0) }) ?? common else {
+            throw wrong("`environment` must be production or sandbox")
+        }
         func hostPort(_ text: String, _ name: String, _ port: Int) throws -> RelayApp.Endpoint {
             guard let found = HostPort(text, defaultPort: port) else {
                 throw wrong("`\(name)` must be a host and a port, like localhost:\(port)")
             }
-            return RelayApp.Endpoint(host: found.host, port: found.port)
-        }
-        var environment = common
-        if let text = self.environment {
-            guard let named = PushEnvironment(rawValue: text) else {
-                throw wrong("`environment` must be production or sandbox")
+            guard let host = environment.serverName(of: found.host) else {
+                throw wrong("`environment: sandbox` needs a host name in `\(name)`, and \(found.host) is an address")
             }
-            environment = named
+            return RelayApp.Endpoint(host: host, port: found.port)
         }
         let topics = topics + (topic.map { [$0] } ?? [])
         for topic in topics where Topic(topic) == nil {

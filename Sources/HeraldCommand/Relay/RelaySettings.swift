@@ -23,7 +23,7 @@ enum RelayServiceSettings: SettingGroup {
     static let title = "Relay"
     static let rows: [Setting<RelayServiceConfiguration>] = [
         .choice("environment", \.relay.environment, valueName: "environment") {
-            "The environment of rows and devices that name none."
+            "The environment of rows and devices that name none; sandbox connects by the name sandbox.<host>."
         },
         .address("relay-host", \.host) { "Address of health, metrics and the API." },
         .port("relay-port", \.port) { "Port of health, metrics and the API; 0 for a free one." },

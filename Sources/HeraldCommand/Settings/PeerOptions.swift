@@ -71,11 +71,10 @@ struct PeerOptions: ParsableArguments {
 
     /// The name of a host in the chosen environment: a service knows the environment by the name that a client asks for.
     func name(_ host: String) throws -> String {
-        guard environment == .sandbox, !host.contains("sandbox"), !host.contains("development") else { return host }
-        guard !host.contains(":"), host.contains(where: \.isLetter) else {
+        guard let name = (environment ?? .production).serverName(of: host) else {
             throw ValidationError("--environment sandbox needs a host name in --service, and \(host) is an address.")
         }
-        return "sandbox.\(host)"
+        return name
     }
 
     /// The certificates of the authorities to trust, PEM; nil for the system's.
