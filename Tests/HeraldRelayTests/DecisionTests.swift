@@ -43,8 +43,10 @@ import Testing
         )
         #expect(change(try answer(503, "Novelty")) == .later(soon, reason: "Novelty", uncertain: false, counts: true))
         #expect(change(try answer(418, "Novelty")) == .final(.refused, reason: "Novelty"))
-        #expect(change(.uncertain("TimedOut")) == .later(soon, reason: "TimedOut", uncertain: true, counts: true))
-        #expect(change(.invalid("BadCredential")) == .final(.failed, reason: "BadCredential"))
+        #expect(
+            change(.uncertain(RowError(.timedOut))) == .later(soon, reason: "TimedOut", uncertain: true, counts: true)
+        )
+        #expect(change(.invalid(RowError(.badCredential))) == .final(.failed, reason: "BadCredential"))
     }
 
     @Test func aLateRowExpires() throws {
@@ -221,7 +223,9 @@ import Testing
         #expect(
             filled == #"{"aps":{"alert":"A \"B\"\u000a wrote 3","badge":3},"on":true,"x":{"y":{}}}"#
         )
-        #expect(throws: TemplateText.Failure.missingParameter) { try TemplateText.fill("{{other}}", parameters) }
+        #expect(throws: TemplateText.Failure.missingParameter("other")) {
+            try TemplateText.fill("{{other}}", parameters)
+        }
         #expect(throws: TemplateText.Failure.badParameters) { try TemplateText.parameters(Array("[1]".utf8)) }
         #expect(throws: TemplateText.Failure.badParameters) { try TemplateText.parameters(Array(#"{"a":{}}"#.utf8)) }
     }

@@ -17,7 +17,7 @@ import Testing
 
         func send(_ requests: [PushRequest], report: @escaping @Sendable (Int, SendResult) -> Void) async {
             self.requests.withLock { $0 += requests }
-            for place in requests.indices { report(place, .uncertain("Unreachable")) }
+            for place in requests.indices { report(place, .uncertain(RowError(.unreachable))) }
         }
 
         func shutdown() async {}

@@ -16,7 +16,7 @@ import Testing
 
     private struct Nobody: RelaySender {
         func send(_ requests: [PushRequest], report: @escaping @Sendable (Int, SendResult) -> Void) async {
-            for place in requests.indices { report(place, .notSent("Unreachable")) }
+            for place in requests.indices { report(place, .notSent(RowError(.unreachable))) }
         }
         func shutdown() async {}
     }

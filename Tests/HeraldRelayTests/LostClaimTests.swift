@@ -76,7 +76,7 @@ import Testing
                 if count == 2 { second.finish() }
                 if holdsFirst, count == 1 { for await _ in seconds {} }
                 let answer = try? PushAnswer(status: 200, field: { $0 == "apns-id" ? "x" : nil }, body: [])
-                report(place, answer.map { .answered($0) } ?? .uncertain("Unreachable"))
+                report(place, answer.map { .answered($0) } ?? .uncertain(RowError(.unreachable)))
             }
         }
 

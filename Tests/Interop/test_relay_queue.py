@@ -123,7 +123,18 @@ def test_poisoned_rows_fail_alone(relay, queue, device):
         "InvalidPushType": {"device_token": NOBODY, "push_type": "loud"},
         "BadCollapseId": {"device_token": NOBODY, "collapse_id": "x" * 65},
         "UnknownTemplate": {"device_token": NOBODY, "payload": None, "template": "none"},
-        "NoDevice": {"user_name": "nobody"},
+        "MissingParameter": {"device_token": NOBODY, "payload": None, "template": "hello", "parameters": '{"title": "x"}'},
+        "BadParameters": {"device_token": NOBODY, "payload": None, "template": "hello", "parameters": "name"},
+        "NoLanguage": {"device_token": NOBODY, "payload": None, "template": "hallo"},
+        "NoDevice": {"user_name": "nobody"}, "BadUserName": {"device_token": NOBODY, "user_name": "somebody"},
+        "BadEnvironment": {"device_token": NOBODY, "environment": "staging"},
+    }
+    queue.run("INSERT INTO push_templates (name, payload) VALUES ('hello', '{\"aps\":{\"alert\":\"{{title}} {{ name }}\"}}')")
+    queue.run("INSERT INTO push_templates (name, language, payload) VALUES ('hallo', 'de', '{}')")
+    # Each row's sentence names its column; or the template, the parameter, the user.
+    named = {
+        "UnknownTemplate": '"none"', "MissingParameter": '`name`, which the template "hello" names', "NoLanguage": '"hallo"',
+        "NoDevice": f'"nobody" for {TOPIC}', "BadUserName": "`device_token`",
     }
     ids = {reason: queue.insert(**columns) for reason, columns in bad.items()}
     if "sqlite" in queue.url:
@@ -137,6 +148,7 @@ def test_poisoned_rows_fail_alone(relay, queue, device):
     for reason, id in ids.items():
         row = queue.done(id)
         assert (row["status"], row["reason"], row["time_sent"]) == ("refused", reason, None)
+        assert named.get(reason, "`") in row["detail"]
     assert queue.done(huge)["status"] == "refused"
     device.next()
 
@@ -180,9 +192,13 @@ def test_many_tokens_and_a_user_and_a_template(relay, queue, device):
     assert row["status"] == "sent" and row["time_sent"]
     assert device.next().json == {"aps": {"alert": "Bea schrieb", "badge": 3}}
     many = queue.done(queue.insert(device_token=json.dumps([device.token, NOBODY]), payload=text()))
-    assert (many["status"], many["reason"]) == ("sent", "sent to 1 of 2")
-    outcomes = queue.run("SELECT device_token, status, reason FROM push_outcomes WHERE push_id = ? ORDER BY device_token", many["id"])
-    assert sorted((row["status"], row["reason"]) for row in outcomes) == [("refused", "BadDeviceToken"), ("sent", None)]
+    assert (many["status"], many["reason"], many["detail"]) == ("sent", "SentInPart", "sent to 1 of 2")
+    outcomes = queue.run("SELECT status, reason, detail FROM push_outcomes WHERE push_id = ?", many["id"])
+    # The service's own reason has no sentence of the relay's.
+    outcomes = sorted((row["status"], row["reason"], row["detail"]) for row in outcomes)
+    assert outcomes == [("refused", "BadDeviceToken", None), ("sent", None, None)]
+    incomplete = queue.done(queue.insert(user_name="ann", payload=None, template="hi", parameters='{"who": "Bea"}'))
+    assert (incomplete["status"], incomplete["reason"]) == ("refused", "MissingParameter") and "lacks `n`" in incomplete["detail"]
     device.next()
 
 
@@ -196,6 +212,17 @@ def test_waiting_rows_are_sent_by_a_new_relay(shared, queue, start, device):
         device.next()
 
 
+def test_a_relay_without_an_authority_says_so(shared, queue, start):
+    """In the row, while it waits, and in the health."""
+    options = [option for option in sending(shared) if option not in ("--ca", shared.ca)]
+    relay = start("--topic", TOPIC, *options)
+    id = queue.insert(device_token=NOBODY)
+    row = eventually(lambda: (row := queue.row(id))["reason"] == "Untrusted" and row, timeout=PATIENCE, what="the reason")
+    words = "is not signed by an authority that is trusted here; without `ca` the relay trusts the system's authorities"
+    assert row["status"] == "queued" and words in row["detail"]
+    eventually(lambda: any(words in note for note in json.loads(relay.get("/health")[1])["notes"]), what="the note")
+
+
 def test_a_row_without_a_credential_fails_and_can_be_retried(shared, queue, start, device, tmp_path):
     certificate = shared.provider_certificate()
     config = tmp_path / "relay.yaml"
@@ -207,7 +234,7 @@ def test_a_row_without_a_credential_fails_and_can_be_retried(shared, queue, star
     relay = start("--config", config)
     id = queue.insert(device_token=device.token, payload=text())
     row = queue.done(id)
-    assert (row["status"], row["reason"]) == ("failed", "NoCredential")
+    assert (row["status"], row["reason"]) == ("failed", "NoCredential") and f"{TOPIC} in production" in row["detail"]
     # Another app, without a restart.
     config.write_text(json.dumps({"apps": [app, app | {"topic": TOPIC}]}))
     relay.reload()

@@ -4,12 +4,12 @@ import Foundation
 ///
 /// A string that is only `"{{name}}"` becomes the parameter as it is, so that a badge can be a number.
 enum TemplateText {
-    /// Reason for which a template cannot be filled; the raw value is the row's reason.
-    enum Failure: String, Error {
+    /// Reason for which a template cannot be filled.
+    enum Failure: Error, Hashable {
         /// The parameters are not a JSON object of strings, numbers, booleans and nulls.
-        case badParameters = "BadParameters"
+        case badParameters
         /// A parameter that the template names is missing.
-        case missingParameter = "MissingParameter"
+        case missingParameter(String)
     }
 
     /// Reads the parameters of a row; empty if there are none.
@@ -36,7 +36,7 @@ enum TemplateText {
                 rest = rest[(start + 2)...]
                 continue
             }
-            guard let value = parameters[name] else { throw .missingParameter }
+            guard let value = parameters[name] else { throw .missingParameter(name) }
             let quote = UInt8(ascii: "\"")
             let isWhole =
                 start > rest.startIndex && rest[start - 1] == quote && isOpening(bytes, at: start - 1)

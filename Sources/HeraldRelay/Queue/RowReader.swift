@@ -5,7 +5,7 @@ import HeraldProvider
 /// Plan for a row.
 enum RowPlan: Sendable {
     /// Final without sending.
-    case final(FinalStatus, reason: String)
+    case final(FinalStatus, RowError)
     /// Not due yet.
     case wait(WallTime)
     /// Addressed to many tokens.
@@ -59,7 +59,7 @@ struct RowReader: Sendable {
         do {
             return try read(row, now, filled)
         } catch {
-            return .final(.refused, reason: error.reason)
+            return .final(.refused, error)
         }
     }
 
@@ -93,20 +93,20 @@ struct RowReader: Sendable {
     private func read(_ row: QueueRow, _ now: WallTime, _ filled: [UInt8]?) throws(RowError) -> RowPlan {
         let deadline = try deadline(of: row, at: now)
         // If it may have been sent, nothing can tell by then whether it was.
-        if now >= deadline { return .final(.expired, reason: row.isUncertain ? RowOutcome.inDoubt : "GiveUpAt") }
+        if now >= deadline { return .final(.expired, RowError(row.isUncertain ? .uncertain : .giveUpAt)) }
         if let start = try moment(row, .sendAfter), start > now { return .wait(start) }
-        guard let topicText = try text(row, .topic), !topicText.isEmpty else { throw .missingTopic }
-        guard let topic = Topic(topicText) else { throw .badTopic }
+        guard let topicText = try text(row, .topic), !topicText.isEmpty else { throw RowError(.missingTopic) }
+        guard let topic = Topic(topicText) else { throw RowError(.badTopic) }
         if let user = try text(row, .userName) {
-            guard row[.deviceToken] == .null, !user.isEmpty else { throw .badUserName }
+            guard row[.deviceToken] == .null, !user.isEmpty else { throw RowError(.badUserName) }
             return .devices(of: user, topic: topicText)
         }
-        guard let token = try text(row, .deviceToken), !token.isEmpty else { throw .missingDeviceToken }
+        guard let token = try text(row, .deviceToken), !token.isEmpty else { throw RowError(.missingDeviceToken) }
         if token.hasPrefix("[") { return .fanOut(try RowReader.tokens(token)) }
-        guard let deviceToken = PushToken(token) else { throw .badDeviceToken }
-        if row.device?.isDead == true { return .final(.refused, reason: RefusalReason.unregistered.reason) }
+        guard let deviceToken = PushToken(token) else { throw RowError(.badDeviceToken) }
+        if row.device?.isDead == true { throw RowError(.unregistered) }
         if let template = try text(row, .template), filled == nil {
-            guard row[.payload] == .null else { throw .badTemplate }
+            guard row[.payload] == .null else { throw RowError(.badTemplate) }
             return .template(template)
         }
         let request = try request(row, deviceToken, topic, payload: filled)
@@ -127,23 +127,27 @@ struct RowReader: Sendable {
         _ topic: Topic,
         payload filled: [UInt8]?
     ) throws(RowError) -> PushRequest {
-        guard let payload = filled ?? row[.payload].bytes, !payload.isEmpty else { throw .payloadEmpty }
+        guard let payload = filled ?? row[.payload].bytes, !payload.isEmpty else { throw RowError(.payloadEmpty) }
         var type = PushType.allCases.first { !$0.topicSuffix.isEmpty && topic.name.hasSuffix($0.topicSuffix) } ?? .alert
         let (verdict, isSilent) = PayloadScanner.survey(payload)
         let named = try text(row, .pushType)
         if let named {
-            guard let known = PushType(rawValue: named) else { throw .badPushType }
+            guard let known = PushType(rawValue: named) else { throw RowError(.invalidPushType) }
             type = known
         } else if type == .alert, isSilent {
             type = .background
         }
-        guard payload.count <= type.maximumPayloadBytes else { throw .payloadTooLarge }
-        guard case .object = verdict else { throw .badPayload }
+        let origin = filled == nil ? "`payload`" : "the filled template"
+        guard payload.count <= type.maximumPayloadBytes else {
+            let limit = "\(origin) may have at most \(type.maximumPayloadBytes) bytes as \(type.rawValue)"
+            throw RowError(.payloadTooLarge, limit)
+        }
+        guard case .object = verdict else { throw RowError(.badPayload, "\(origin) must be a JSON object") }
         var request = PushRequest(token: token, topic: topic, payload: payload, pushType: type)
         if row[.priority] != .null {
             guard let number = row[.priority].int.flatMap({ UInt8(exactly: $0) }),
                 let priority = Priority(rawValue: number)
-            else { throw .badPriority }
+            else { throw RowError(.badPriority) }
             request.priority = priority
         } else if type == .background {
             // Without it the priority is 10, which background pushes do not allow.
@@ -153,18 +157,18 @@ struct RowReader: Sendable {
             guard let moment = StoredMoment.read(row[.expiration]),
                 moment.seconds == 0 || moment >= RowReader.oldestExpiration
             else {
-                throw .badExpiration
+                throw RowError(.badExpirationDate)
             }
             request.expiration = moment.seconds == 0 ? .once : .at(moment)
         }
         if let collapse = try text(row, .collapseID) {
             guard (1...64).contains(collapse.utf8.count), collapse.utf8.allSatisfy({ (0x20..<0x7F).contains($0) })
             else {
-                throw .badCollapseID
+                throw RowError(.badCollapseID)
             }
             request.collapseID = collapse
         }
-        guard let id = row.apnsID.flatMap({ NotificationID($0) }) else { throw .badMessageID }
+        guard let id = row.apnsID.flatMap({ NotificationID($0) }) else { throw RowError(.badMessageID) }
         request.id = id
         return request
     }
@@ -178,14 +182,14 @@ struct RowReader: Sendable {
         switch name {
         case "production": return .production
         case "sandbox", "development": return .sandbox
-        default: throw .badEnvironment
+        default: throw RowError(.badEnvironment)
         }
     }
 
     private func moment(_ row: QueueRow, _ column: QueueColumn) throws(RowError) -> WallTime? {
         guard row[column] != .null else { return nil }
         guard let moment = StoredMoment.read(row[column]) else {
-            throw column == .sendAfter ? .badSendAfter : .badGiveUpAt
+            throw RowError(RowReason(column))
         }
         return moment
     }
@@ -195,69 +199,18 @@ struct RowReader: Sendable {
         guard row[column] != .null else { return nil }
         guard let bytes = row[column].bytes, bytes.count <= column.limit, let text = row[column].text,
             !text.utf8.contains(0)
-        else { throw RowError(column) }
+        else { throw RowError(RowReason(column)) }
         return text
     }
 
     /// Tokens of a row for many: a JSON array of strings; an invalid token becomes a part that is refused.
     static func tokens(_ json: String) throws(RowError) -> [String] {
         guard let list = try? JSONDecoder().decode([String].self, from: Data(json.utf8)), !list.isEmpty else {
-            throw .badDeviceToken
+            throw RowError(.badDeviceToken)
         }
-        guard list.count <= maximumTokens else { throw .tooManyTokens }
+        guard list.count <= maximumTokens else { throw RowError(.tooManyTokens) }
         var seen: Set<String> = []
         // A part must not be a list itself.
         return list.map { $0.hasPrefix("[") ? "?" : $0 }.filter { seen.insert($0.lowercased()).inserted }
-    }
-}
-
-/// Error in a row, with the service's reason string where it has one.
-struct RowError: Error, Hashable {
-    let reason: String
-
-    private init(_ reason: String) {
-        self.reason = reason
-    }
-
-    private init(_ refusalReason: RefusalReason) {
-        reason = refusalReason.reason
-    }
-
-    static let badUserName = RowError("BadUserName")
-    static let badCollapseID = RowError(.badCollapseID)
-    static let badDeviceToken = RowError(.badDeviceToken)
-    static let badEnvironment = RowError("BadEnvironment")
-    static let badExpiration = RowError(.badExpirationDate)
-    static let badGiveUpAt = RowError("BadGiveUpAt")
-    static let badMessageID = RowError(.badMessageID)
-    static let badPayload = RowError(.badPayload)
-    static let badPriority = RowError(.badPriority)
-    static let badPushType = RowError(.invalidPushType)
-    static let badSendAfter = RowError("BadSendAfter")
-    static let badTemplate = RowError("BadTemplate")
-    static let badTopic = RowError(.badTopic)
-    static let missingDeviceToken = RowError(.missingDeviceToken)
-    static let missingTopic = RowError(.missingTopic)
-    static let payloadEmpty = RowError(.payloadEmpty)
-    static let payloadTooLarge = RowError(.payloadTooLarge)
-    static let tooManyTokens = RowError("TooManyTokens")
-
-    /// The error for a column that is not text, or too long.
-    init(_ column: QueueColumn) {
-        switch column {
-        case .deviceToken: self = .badDeviceToken
-        case .topic: self = .badTopic
-        case .payload: self = .badPayload
-        case .priority: self = .badPriority
-        case .expiration: self = .badExpiration
-        case .collapseID: self = .badCollapseID
-        case .pushType: self = .badPushType
-        case .sendAfter, .timeQueued: self = .badSendAfter
-        case .giveUpAt: self = .badGiveUpAt
-        case .environment: self = .badEnvironment
-        case .service: self = RowError("BadService")
-        case .userName: self = .badUserName
-        case .template, .parameters: self = .badTemplate
-        }
     }
 }

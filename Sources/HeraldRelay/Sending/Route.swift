@@ -44,8 +44,8 @@ final class Route: Sendable {
         breaker.withLock { breaker in
             switch result {
             case .answered: breaker.succeeded()
-            case .notSent(let reason): breaker.failed(reason, at: now, share: .random(in: 0...1))
-            case .uncertain(let reason): breaker.timedOut(reason, at: now, share: .random(in: 0...1))
+            case .notSent(let error): breaker.failed(error.detail, at: now, share: .random(in: 0...1))
+            case .uncertain(let error): breaker.timedOut(error.detail, at: now, share: .random(in: 0...1))
             case .credentialRefused, .invalid, .refused: break
             }
         }
@@ -73,7 +73,7 @@ final class Route: Sendable {
                 credential.unanswered(topic, at: now)
                 return (nil, nil)
             case .answered: return (nil, credential.accepted(topic) ? .restored : nil)
-            case .credentialRefused(let reason): word = reason
+            case .credentialRefused(let error): word = error.reason.rawValue
             case .notSent, .uncertain, .invalid, .refused:
                 credential.unanswered(topic, at: now)
                 return (nil, nil)

@@ -5,11 +5,13 @@ struct OutcomeQueries {
     /// Outcomes that one statement writes.
     private struct Update: Hashable {
         let change: RowOutcome.Change
+        let detail: String?
         /// The second in which the row ended; nil for a row that stays queued.
         let ended: Int64?
 
         init(_ outcome: RowOutcome) {
             change = outcome.change
+            detail = outcome.detail
             if case .final = outcome.change { ended = outcome.time.seconds } else { ended = nil }
         }
     }
@@ -49,21 +51,24 @@ struct OutcomeQueries {
             let result = try run(
                 """
                 status = ?1, reason = ?2, time_sent = ?3, attempts = attempts + ?4, due_at = ?5, owner = NULL,
-                uncertain = 0
+                uncertain = 0, detail = ?6
                 """,
                 [
                     .text(status.rawValue), .text(reason),
                     end.flatMap { status == .sent ? StoredMoment.text($0) : nil } ?? .null,
                     .int(status == .sent || status == .refused ? 1 : 0), .int(end?.milliseconds ?? 0),
+                    .text(update.detail),
                 ],
                 on: rows,
                 where: "status = 'queued'"
             )
             return result.rows.compactMap { $0[0].int }.map { FinishedRow(row: $0, status: status) }
         case .later(let moment, let reason, let uncertain, let counts):
-            try postpone(rows, until: moment, reason, uncertain: uncertain ? 1 : 0, attempts: counts ? 1 : 0, owner)
+            let why = (reason, update.detail)
+            try postpone(rows, until: moment, why, uncertain: uncertain ? 1 : 0, attempts: counts ? 1 : 0, owner)
         case .lookUp(let moment, let reason, let lookups):
-            try postpone(rows, until: moment, reason, uncertain: 1 + max(0, lookups), attempts: 0, owner)
+            let why = (reason, update.detail)
+            try postpone(rows, until: moment, why, uncertain: 1 + max(0, lookups), attempts: 0, owner)
         }
         return []
     }
@@ -71,19 +76,19 @@ struct OutcomeQueries {
     private func postpone(
         _ rows: [Int64],
         until moment: WallTime,
-        _ reason: String?,
+        _ why: (reason: String?, detail: String?),
         uncertain: Int,
         attempts: Int,
         _ owner: String
     ) throws {
         _ = try run(
-            "due_at = ?1, reason = ?2, uncertain = ?3, attempts = attempts + ?4, owner = NULL",
+            "due_at = ?1, reason = ?2, detail = ?3, uncertain = ?4, attempts = attempts + ?5, owner = NULL",
             [
-                .int(min(moment.milliseconds, RelaySchema.never - 1)), .text(reason), .int(Int64(uncertain)),
-                .int(Int64(attempts)), .text(owner),
+                .int(min(moment.milliseconds, RelaySchema.never - 1)), .text(why.reason), .text(why.detail),
+                .int(Int64(uncertain)), .int(Int64(attempts)), .text(owner),
             ],
             on: rows,
-            where: "status = 'queued' AND owner = ?5"
+            where: "status = 'queued' AND owner = ?6"
         )
     }
 
@@ -144,16 +149,25 @@ struct OutcomeQueries {
         let order: [FinalStatus] = [.sent, .refused, .failed, .expired]
         let status = order.first { counts[$0.rawValue] != nil } ?? .failed
         let row = result.rows.first { $0[0].text == status.rawValue }
-        let reason: String? =
-            if sent == total { nil } else if sent > 0 { "sent to \(sent) of \(total)" } else if let row {
-                row[3].text
-            } else {
-                "PartsDeleted"
-            }
+        var (reason, detail): (String?, String?) = (nil, nil)
+        if sent == 0, let row {
+            reason = row[3].text
+            // The sentence of the first part with this reason.
+            let sql = """
+                SELECT detail FROM push_queue WHERE parent = ?1 AND status = ?2 AND reason = ?3 ORDER BY id LIMIT 1
+                """
+            detail = try session.run(sql, [.int(parent), .text(status.rawValue), row[3]]).rows.first?[0].text
+        } else if sent < total {
+            let error = sent > 0 ? RowError(.sentInPart, "sent to \(sent) of \(total)") : RowError(.partsDeleted)
+            (reason, detail) = (error.reason.rawValue, error.detail)
+        }
         let time = status == .sent ? row?[2] : nil
         let changed = try session.run(
-            "UPDATE push_queue SET status = ?2, reason = ?3, time_sent = ?4 WHERE id = ?1 AND status = 'queued'",
-            [.int(parent), .text(status.rawValue), .text(reason), time ?? .null]
+            """
+            UPDATE push_queue SET status = ?2, reason = ?3, time_sent = ?4, detail = ?5
+            WHERE id = ?1 AND status = 'queued'
+            """,
+            [.int(parent), .text(status.rawValue), .text(reason), time ?? .null, .text(detail)]
         )
         return changed.changed > 0 ? status : nil
     }

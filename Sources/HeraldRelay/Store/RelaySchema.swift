@@ -17,10 +17,10 @@ enum RelaySchema {
     private static func sendAgain(_ now: String) -> String {
         """
         DELETE FROM push_queue WHERE parent = NEW.id;
-        UPDATE push_queue SET status = 'queued', reason = NULL, time_sent = NULL
+        UPDATE push_queue SET status = 'queued', reason = NULL, detail = NULL, time_sent = NULL
         WHERE id = NEW.parent AND parts IS NOT NULL;
-        UPDATE push_queue SET status = 'queued', reason = NULL, apns_id = NULL, attempts = 0, due_at = 0, owner = NULL,
-        uncertain = 0, parts = NULL, time_queued = \(now) WHERE id = NEW.id
+        UPDATE push_queue SET status = 'queued', reason = NULL, detail = NULL, apns_id = NULL, attempts = 0, due_at = 0,
+        owner = NULL, uncertain = 0, parts = NULL, time_queued = \(now) WHERE id = NEW.id
         """
     }
 
@@ -58,6 +58,7 @@ enum RelaySchema {
             status TEXT NOT NULL DEFAULT 'queued'
                 CHECK (status IN ('queued', 'sent', 'refused', 'expired', 'failed')),
             reason TEXT,
+            detail TEXT,
             apns_id TEXT,
             attempts INTEGER NOT NULL DEFAULT 0,
             time_sent TEXT,
@@ -128,6 +129,7 @@ enum RelaySchema {
             status text NOT NULL DEFAULT 'queued'
                 CHECK (status IN ('queued', 'sent', 'refused', 'expired', 'failed')),
             reason text,
+            detail text,
             apns_id text,
             attempts integer NOT NULL DEFAULT 0,
             time_sent timestamptz,
@@ -210,7 +212,7 @@ enum RelaySchema {
     /// Outcome of each token of each row; for a row with one token, the row itself.
     private static let outcomes = """
         push_outcomes AS
-        SELECT coalesce(parent, id) AS push_id, device_token, status, reason, apns_id, attempts, time_sent
+        SELECT coalesce(parent, id) AS push_id, device_token, status, reason, detail, apns_id, attempts, time_sent
         FROM push_queue WHERE parts IS NULL
         """
 

@@ -201,6 +201,7 @@ package struct PushRecord: Codable, Hashable, Sendable {
         package let deviceToken: String?
         package let status: String
         package let reason: String?
+        package let detail: String?
         package let apnsID: String?
         package let attempts: Int
         package let timeSent: String?
@@ -209,6 +210,7 @@ package struct PushRecord: Codable, Hashable, Sendable {
             case deviceToken = "device_token"
             case status
             case reason
+            case detail
             case apnsID = "apns_id"
             case attempts
             case timeSent = "time_sent"
@@ -218,6 +220,7 @@ package struct PushRecord: Codable, Hashable, Sendable {
     package let id: Int64
     package let status: String
     package let reason: String?
+    package let detail: String?
     package let timeQueued: String?
     package let timeSent: String?
     /// One for each token.
@@ -227,6 +230,7 @@ package struct PushRecord: Codable, Hashable, Sendable {
         case id
         case status
         case reason
+        case detail
         case timeQueued = "time_queued"
         case timeSent = "time_sent"
         case outcomes

@@ -22,13 +22,13 @@ struct RowQueries {
 
     func push(_ id: Int64) throws -> PushRecord? {
         let found = try session.run(
-            "SELECT status, reason, time_queued, time_sent FROM push_queue WHERE id = ?1",
+            "SELECT status, reason, detail, time_queued, time_sent FROM push_queue WHERE id = ?1",
             [.int(id)]
         )
         guard let row = found.rows.first else { return nil }
         let outcomes = try session.run(
             """
-            SELECT device_token, status, reason, apns_id, attempts, time_sent FROM push_queue
+            SELECT device_token, status, reason, detail, apns_id, attempts, time_sent FROM push_queue
             WHERE (id = ?1 OR parent = ?1) AND parts IS NULL ORDER BY id
             """,
             [.int(id)]
@@ -38,16 +38,18 @@ struct RowQueries {
             id: id,
             status: row[0].text ?? "queued",
             reason: row[1].text,
-            timeQueued: moment(row[2]),
-            timeSent: moment(row[3]),
+            detail: row[2].text,
+            timeQueued: moment(row[3]),
+            timeSent: moment(row[4]),
             outcomes: outcomes.rows.map { outcome in
                 PushRecord.Outcome(
                     deviceToken: outcome[0].text,
                     status: outcome[1].text ?? "queued",
                     reason: outcome[2].text,
-                    apnsID: outcome[3].text,
-                    attempts: Int(clamping: outcome[4].int ?? 0),
-                    timeSent: moment(outcome[5])
+                    detail: outcome[3].text,
+                    apnsID: outcome[4].text,
+                    attempts: Int(clamping: outcome[5].int ?? 0),
+                    timeSent: moment(outcome[6])
                 )
             }
         )
@@ -133,15 +135,15 @@ struct RowQueries {
         let list = SQLDialect.list(rows)
         _ = try session.runOnce(
             """
-            UPDATE push_queue SET status = 'queued', reason = NULL, time_sent = NULL WHERE parts IS NOT NULL
+            UPDATE push_queue SET status = 'queued', reason = NULL, detail = NULL, time_sent = NULL WHERE parts IS NOT NULL
             AND id IN (SELECT parent FROM push_queue WHERE id IN (\(list)))
             """,
             []
         )
         return try session.runOnce(
             """
-            UPDATE push_queue SET status = 'queued', reason = NULL, apns_id = NULL, attempts = 0, time_sent = NULL,
-            due_at = 0, owner = NULL, uncertain = 0, time_queued = CURRENT_TIMESTAMP WHERE id IN (\(list))
+            UPDATE push_queue SET status = 'queued', reason = NULL, detail = NULL, apns_id = NULL, attempts = 0,
+            time_sent = NULL, due_at = 0, owner = NULL, uncertain = 0, time_queued = CURRENT_TIMESTAMP WHERE id IN (\(list))
             """,
             []
         )

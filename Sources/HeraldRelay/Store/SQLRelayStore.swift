@@ -69,8 +69,8 @@ package struct SQLRelayStore: RelayStore {
                 let columns = QueueColumn.allCases.map(\.name).joined(separator: ", ")
                 _ = try session.runOnce(
                     """
-                    SELECT id, \(columns), status, reason, apns_id, attempts, time_sent, due_at, owner, uncertain, parent, parts
-                    FROM push_queue LIMIT 0
+                    SELECT id, \(columns), status, reason, detail, apns_id, attempts, time_sent, due_at, owner, uncertain,
+                    parent, parts FROM push_queue LIMIT 0
                     """,
                     []
                 )

@@ -54,7 +54,7 @@ extension FuzzTarget {
             values: values[...]
         )
         switch reader.plan(row, at: now, payload: Array(#"{"aps":{}}"#.utf8)) {
-        case .final(_, let reason): check(!reason.isEmpty && reason.utf8.count < 64, "the reason \(reason)")
+        case .final(_, let error): check(!error.detail.isEmpty, "the reason \(error.reason)")
         case .fanOut(let tokens): check((1...RowReader.maximumTokens).contains(tokens.count), "\(tokens.count) parts")
         case .wait(let moment): check(moment > now, "waits for the past")
         case .send(let row): check(row.deadline > now, "sends too late")
