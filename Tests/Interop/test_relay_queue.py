@@ -221,6 +221,8 @@ def test_a_relay_without_an_authority_says_so(shared, queue, start):
     words = "is not signed by an authority that is trusted here; without `ca` the relay trusts the system's authorities"
     assert row["status"] == "queued" and words in row["detail"]
     eventually(lambda: any(words in note for note in json.loads(relay.get("/health")[1])["notes"]), what="the note")
+    waiting = re.compile(r"^  1: (Untrusted|Unreachable) \(the relay ", re.M)
+    eventually(lambda: waiting.search(herald("relay", "status", "--database", queue.url).stdout), what="why the row waits")
 
 
 def test_a_row_without_a_credential_fails_and_can_be_retried(shared, queue, start, device, tmp_path):

@@ -29,7 +29,8 @@ struct RelayStatus: AsyncParsableCommand {
         if progress.scheduled > 0 { Terminal.say("\(progress.scheduled) queued rows wait for their time") }
         if progress.retrying > 0 { Terminal.say("\(progress.retrying) queued rows wait for the next attempt") }
         for (reason, count) in progress.waiting.sorted(by: { $0.key < $1.key }) {
-            Terminal.say("  \(count): \(LogText.escaped(reason, limit: 64))")
+            let meaning = RowReason(rawValue: reason).map { " (\($0.meaning))" } ?? ""
+            Terminal.say("  \(count): \(LogText.escaped(reason, limit: 64))\(meaning)")
         }
         if let age = progress.oldestUnsentSeconds {
             Terminal.say("the oldest sendable row has waited for \(Int(age)) s")
