@@ -45,12 +45,18 @@ import Testing
         ("+1h", .shifted(by: .seconds(3600))),
         ("-7d", .shifted(by: .seconds(-604_800))), ("1700000000", .beginning(at: WallTime(seconds: 1_700_000_000))),
         ("2023-11-14T22:13:20Z", .beginning(at: WallTime(seconds: 1_700_000_000))),
+        ("2023-11-14T23:13:20+01:00", .beginning(at: WallTime(seconds: 1_700_000_000))),
     ])
     func `a clock is read`(text: String, expected: ClockSetting) {
         #expect(ClockSetting(text) == expected)
     }
 
-    @Test(arguments: ["", "+", "-", "+1y", "soon", "2023-11-14", "2023-02-30T00:00:00Z", "2023-11-14T22:13:20+01:00"])
+    @Test(arguments: ["7", "0", "", "7 d", "1y", "d"])
+    func `a duration for what cannot be undone needs a unit`(text: String) {
+        #expect(DurationText.readWithUnit(text) == nil && DurationText.readWithUnit("7d") == .seconds(604_800))
+    }
+
+    @Test(arguments: ["", "+", "-", "+1y", "soon", "2023-11-14", "2023-02-30T00:00:00Z", "2023-11-14T22:13:20+1"])
     func `what is no clock is refused`(text: String) {
         #expect(ClockSetting(text) == nil)
     }
