@@ -70,6 +70,8 @@ import Testing
         ("apps: [{certificate: CERTIFICATE, feedback: x}]", "names no topic"),
         ("api-port: 1", "relay.yaml:2: unknown key `api-port`: it is for a service's file"),
         ("keep-sent-days: 30d", "without a unit: write for example `keep-sent-days: 30`"),
+        ("retry-for: 24", "retry-for cannot be \"24\": write a time from 1s to 30d, with its unit, like 1d"),
+        ("table-prefix: Herald-", "`table-prefix` must have at most 32 lower-case letters"),
         ("lease: 1ms", "lease cannot be \"1ms\": write a time from 2s to 1h"),
         ("apps: [{certificate: CERTIFICATE, interface: http3}]", "must be http2 or binary"),
         (

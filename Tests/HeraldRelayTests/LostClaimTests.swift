@@ -15,6 +15,7 @@ import Testing
         private let claimsBefore: Mutex<Int>
 
         var dialect: SQLDialect { database.dialect }
+        var tables: TableNames { database.tables }
 
         /// The answers of as many claims with rows arrive before.
         init(_ database: any SQLDatabase, after claims: Int) {
@@ -39,7 +40,8 @@ import Testing
             try await database.read(body)
         }
 
-        func changes() -> AsyncStream<Void> { database.changes() }
+        func warnings() async throws -> [String] { try await database.warnings() }
+        func changes(note: @escaping @Sendable (String) -> Void) -> AsyncStream<Void> { database.changes(note: note) }
         func close() async { await database.close() }
     }
 

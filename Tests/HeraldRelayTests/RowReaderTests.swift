@@ -5,16 +5,16 @@ import Testing
 @testable import HeraldRelay
 
 @Suite struct RowReaderTests {
-    private func plan(_ columns: [QueueColumn: SQLValue], dead: Bool = false) -> RowPlan {
+    private func plan(_ columns: [QueueColumn: SQLValue], dead: Bool? = false) -> RowPlan {
         var values: [QueueColumn: SQLValue] = [
             .deviceToken: .text(Words.token), .topic: .text("com.example.chat"), .payload: .text(Words.payload),
             .timeQueued: StoredMoment.text(Words.now),
         ]
         values.merge(columns) { $1 }
         var device: DeviceEntry?
-        if dead {
+        if dead != false {
             device = DeviceEntry(token: Words.token, topic: "com.example.chat")
-            device?.died = Words.now
+            device?.isDead = dead
         }
         let row = QueueRow(
             id: 1,
@@ -54,6 +54,14 @@ import Testing
         (.giveUpAt, .text("never"), "BadGiveUpAt"), (.environment, .text("moon"), "BadEnvironment"),
         (.audience, .text("ann"), "BadAudience"), (.template, .text("hi"), "BadTemplate"),
         (.service, .bytes([0xFF]), "BadService"),
+        // Milliseconds, durations, and years of another calendar.
+        (.sendAfter, .int(1_795_000_000_000), "BadSendAfter"), (.sendAfter, .text("1795000000000.5"), "BadSendAfter"),
+        (.sendAfter, .int(300), "BadSendAfter"), (.sendAfter, .text("2569-11-21 02:34:56"), "BadSendAfter"),
+        (.sendAfter, .text("2026-11-21T02:34:56+25:00"), "BadSendAfter"),
+        (.giveUpAt, .int(1_795_000_000_000), "BadGiveUpAt"), (.giveUpAt, .int(0), "BadGiveUpAt"),
+        (.giveUpAt, .text("9999-12-31"), "BadGiveUpAt"),
+        (.expiration, .int(1_795_000_000_000), "BadExpirationDate"), (.expiration, .int(.max), "BadExpirationDate"),
+        (.timeQueued, .text("yesterday"), "BadTimeQueued"), (.timeQueued, .int(1_795_000_000_000), "BadTimeQueued"),
     ])
     func aPoisonedRowIsRefusedForWhatIsWrong(_ column: QueueColumn, _ value: SQLValue, _ reason: String) {
         guard case .final(.refused, let found) = plan([column: value]) else {
@@ -109,6 +117,21 @@ import Testing
         }
         guard case .final(.expired, _) = plan([.timeQueued: StoredMoment.text(Words.now - .seconds(86_402))]) else {
             Issue.record("is kept for ever")
+            return
+        }
+    }
+
+    @Test(arguments: [0, 1, 3653]) func aTimeMayBeTenYearsAhead(_ days: Int) {
+        let moment = Words.now + .seconds(days * 86_400)
+        guard case .send = plan([.giveUpAt: StoredMoment.text(moment + .seconds(-1)), .timeQueued: .null]) else {
+            #expect(days == 0, "is over")
+            return
+        }
+    }
+
+    @Test func aRowOfADeviceWithoutAReadableTimeIsRefused() {
+        guard case .final(.refused, "BadDeviceTime") = plan([:], dead: nil) else {
+            Issue.record("sent")
             return
         }
     }

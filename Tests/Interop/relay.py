@@ -238,6 +238,11 @@ def received(service, ids):
 class PostgresQueue(SQLiteQueue):
     """The same on PostgreSQL, with psycopg."""
 
+    @property
+    def pooled(self):
+        """The address of the same database through PgBouncer."""
+        return self.url.replace("port=5432", "port=6432")
+
     def __init__(self, url):
         self.url = url
 
@@ -257,11 +262,14 @@ class PostgresQueue(SQLiteQueue):
 
 
 class PostgresServer:
-    """A PostgreSQL server of its own, which ends with `close`, or with this process."""
+    """A PostgreSQL server of its own, which ends with `close`, or with this process.
 
-    def __init__(self):
+    With the argument `pooler` a PgBouncer is before it; with a port it listens there, too.
+    """
+
+    def __init__(self, *arguments):
         self.process = subprocess.Popen(
-            [str(ROOT / "Tests" / "postgres-server")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [str(ROOT / "Tests" / "postgres-server"), *map(str, arguments)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
         self.url = self.process.stdout.readline().strip()
         assert self.url.startswith("postgresql://"), "the PostgreSQL of the tests does not start"

@@ -86,6 +86,10 @@ def test_register_enqueue_and_look_up(api, shared, description):
     ({"topic": TOPIC, "device_token": NOBODY, "payload": "[1]"}, "JSON object"),
     ({"topic": TOPIC, "device_token": NOBODY, "payload": {}, "priority": 3}, "priority"),
     ({"topic": TOPIC, "device_token": NOBODY, "payload": {}, "send_after": "soon"}, "send_after"),
+    ({"topic": TOPIC, "device_token": NOBODY, "payload": {}, "send_after": "2099-01-01T00:00:00+02:00"}, "ten years ahead"),
+    ({"topic": TOPIC, "device_token": NOBODY, "payload": {}, "give_up_at": "2026-11-21T02:34:56+02"}, "give_up_at"),
+    ({"topic": TOPIC, "device_token": NOBODY, "payload": {}, "expiration": 1795000000000}, "expiration"),
+    ({"topic": TOPIC, "device_token": NOBODY, "payload": {}, "expiration": 300}, "expiration"),
     ({"topic": TOPIC, "device_token": NOBODY, "payload": {"x": "y" * 6000}}, "JSON object"),
     ({"topic": 7}, "wrong type"), ([], "wrong type"),
     ({"topic": TOPIC, "device_tokn": NOBODY, "payload": {}}, "unknown key `device_tokn`: the keys are device_token, "),
@@ -94,6 +98,15 @@ def test_register_enqueue_and_look_up(api, shared, description):
 def test_an_unsendable_notification_is_refused_with_a_reason(api, body, words):
     status, answer = api.ask("POST", "/v1/pushes", body, token=api.token)
     assert status == 400 and words in json.loads(answer)["error"]
+
+
+def test_a_time_may_have_any_offset(api):
+    for moment, status in (("2026-01-01T01:00:00+02:00", "expired"), ("2026-01-01T01:00:00.5-12:30", "expired")):
+        body = {"topic": TOPIC, "device_token": NOBODY, "payload": {}, "send_after": "2025-06-01T12:00:00+05:30", "give_up_at": moment}
+        code, answer = api.ask("POST", "/v1/pushes", body, token=api.token)
+        assert code == 201
+        path = f"/v1/pushes/{json.loads(answer)['id']}"
+        eventually(lambda: json.loads(api.get(path, token=api.token)[1])["status"] == status, what=status)
 
 
 def test_a_misspelt_key_is_named_in_the_refusal(api):

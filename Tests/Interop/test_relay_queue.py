@@ -1,6 +1,8 @@
 """The relay: rows in, notifications out, and the outcome of each, on either database."""
 
+import datetime
 import json
+import os
 import re
 import sqlite3
 import time
@@ -287,9 +289,22 @@ def test_status_purge_and_metrics(relay, queue, device):
     assert (status["rows"]["sent"], status["rows"]["refused"], status["claims"]) == (1, 1, [])
     eventually(lambda: relay.metric('herald_relay_rows_total{status="sent"}') == 1)
     eventually(lambda: relay.metric("herald_relay_oldest_unsent_seconds") == 0)
-    assert relay.command("purge", "--status", "refused") == {"changed": 1}
-    assert relay.command("purge", "--older-than", "1h") == {"changed": 0}
+    queue.run("UPDATE push_queue SET time_queued = ? WHERE id = ?", "2026-01-02 03:04:05", ids[1])
+    moment = "2026-01-02T03:04:05.000Z"
+    assert relay.command("purge", "--status", "refused", "--dry-run") == {
+        "changed": 0, "matched": 1, "oldest": moment, "newest": moment,
+    }
+    assert relay.command("purge", "--older-than", "30d") == {
+        "changed": 1, "matched": 1, "oldest": moment, "newest": moment,
+    }
+    assert relay.command("purge", "--older-than", "1h") == {"changed": 0, "matched": 0}
+    # Seven days or seven seconds?
+    for name in ("purge", "retry"):
+        result = herald("relay", name, "--database", queue.url, "--status", "sent", "--older-than", "7", check=False)
+        assert result.returncode == 64 and "needs a unit, like 7d" in result.stderr
     assert [row["id"] for row in queue.run("SELECT id FROM push_queue")] == ids[:1]
+    result = herald("relay", "purge", "--database", queue.url, "--status", "sent", "--dry-run")
+    assert result.stdout.startswith("1 rows would be deleted, queued from 20")
     device.next()
 
 
@@ -324,6 +339,47 @@ def test_a_missing_queue_is_not_created(queue, command):
         assert queue.run("SELECT name FROM sqlite_master") == [{"name": "notes"}]
 
 
+def test_an_applications_own_database(queue, start, shared, device):
+    """The outbox beside the application's tables, one of which has the name of one of the relay's."""
+    queue.run("CREATE TABLE devices (id INTEGER, owner TEXT)")
+    queue.run("CREATE TABLE push_queue (id INTEGER, message TEXT)")
+    if "sqlite" in queue.url:
+        queue.run("PRAGMA journal_mode = WAL")
+        before = queue.path.read_bytes()
+    options = ["--topic", TOPIC, *sending(shared)]
+    result = herald("relay", "run", "--database", queue.url, "--relay-port", "0", *options, check=False)
+    line = one_line(result)
+    assert "sqlite" not in queue.url or queue.path.read_bytes() == before, "a start that fails changes nothing"
+    assert "the table push_queue has other columns than the relay's" in line
+    (hint,) = re.findall("`(herald relay schema [^`]*)`", line)[:1]
+    sql = herald(*hint.split()[1:], "--database", queue.url).stdout
+    if "postgresql" in queue.url:
+        queue.run(sql)
+    else:
+        connection = queue.connect()
+        connection.executescript(sql)
+        connection.close()
+    prefix = ["--table-prefix", "herald_"]
+    relay = start(*options, *prefix)
+    values = (device.token, TOPIC, text())
+    sql = "INSERT INTO herald_push_queue (device_token, topic, payload) VALUES (?, ?, ?) RETURNING id"
+    (row,) = queue.run(sql, *values)
+    look = "SELECT status FROM herald_push_queue WHERE id = ?"
+    eventually(lambda: queue.run(look, row["id"]) == [{"status": "sent"}], what="the row")
+    device.next()
+    assert relay.command("status", *prefix)["rows"] == {"sent": 1}
+    assert relay.command("retry", "--status", "sent", *prefix) == {"changed": 1}
+    eventually(lambda: queue.run(look, row["id"]) == [{"status": "sent"}], what="the row")
+    device.next()
+    assert relay.command("revive", "--all", *prefix) == {"changed": 0, "breakers": []}
+    assert relay.command("purge", "--status", "sent", *prefix)["changed"] == 1
+    assert queue.run("SELECT * FROM devices") == queue.run("SELECT * FROM push_queue") == []
+    result = herald("relay", "status", "--database", queue.url, "--table-prefix", "other_", check=False)
+    assert "there is no queue at" in one_line(result) and "other_" in one_line(result)
+    result = herald("relay", "status", "--database", queue.url, "--table-prefix", "Herald-", check=False)
+    assert "`table-prefix` must have at most 32 lower-case letters" in one_line(result)
+
+
 class TestSQLite:
     """Cases of SQLite files."""
 
@@ -338,16 +394,56 @@ class TestSQLite:
     def queue(self, tmp_path):
         return SQLiteQueue(tmp_path / "queue.db")
 
-    def test_a_file_in_wal_mode_is_converted(self, queue, start, shared, device):
-        queue.run("PRAGMA journal_mode = WAL")
+    def test_the_journal_mode_is_the_applications(self, queue, start, shared, device):
+        application = queue.connect()
+        application.execute("PRAGMA journal_mode = WAL")
+        application.execute("CREATE TABLE notes (text TEXT)")
         relay = start("--topic", TOPIC, *sending(shared))
+        (line,) = [line for line in relay.lines if "WAL mode" in line] or [None]
+        assert line is None and sqlite3.sqlite_version_info >= (3, 51, 3) or "can damage" in line
+        for _ in range(3):
+            assert queue.done(queue.insert(device_token=device.token, payload=text()))["status"] == "sent"
+            assert queue.run("PRAGMA journal_mode")[0]["journal_mode"] == "wal"
+            device.next()
+        assert relay.stop() == 0
+        application.close()
+
+    def test_a_change_to_wal_is_followed(self, queue, relay, device):
         assert queue.run("PRAGMA journal_mode")[0]["journal_mode"] == "delete"
         # SQLite does not wait for a lock when it changes the mode, and the relay may just read.
         eventually(lambda: self.changed_to_wal(queue), what="the change to WAL")
         assert queue.done(queue.insert(device_token=device.token, payload=text()))["status"] == "sent"
-        assert queue.run("PRAGMA journal_mode")[0]["journal_mode"] == "delete"
+        assert queue.run("PRAGMA journal_mode")[0]["journal_mode"] == "wal"
         device.next()
         assert relay.stop() == 0
+
+    def test_the_files_of_a_queue_are_the_relays_alone(self, queue, relay):
+        queue.run("INSERT INTO push_templates (name, payload) VALUES ('hi', '{}')")
+        assert {os.stat(path).st_mode & 0o777 for path in queue.path.parent.glob("queue.db*")} == {0o600}
+        assert not [line for line in relay.lines if "every user of this machine" in line]
+        relay.stop()
+        os.chmod(queue.path, 0o644)
+        relay.start()
+        assert [line for line in relay.lines if f"chmod o= {queue.path}" in line]
+
+    def test_times_in_any_form_and_with_any_offset(self, queue, relay, device):
+        hour = datetime.timedelta(hours=1)
+        now = datetime.datetime.now(datetime.timezone(datetime.timedelta(hours=5, minutes=30)))
+        forms = [datetime.datetime.isoformat, lambda time: time.strftime("%Y-%m-%d %H:%M:%S%z"), datetime.datetime.timestamp]
+        for form in forms:
+            due = queue.insert(device_token=device.token, payload=text(), send_after=form(now - hour), give_up_at=form(now + hour))
+            assert queue.done(due)["status"] == "sent"
+            device.next()
+            assert queue.done(queue.insert(device_token=NOBODY, give_up_at=form(now - hour)))["status"] == "expired"
+        later = [queue.insert(device_token=NOBODY, send_after=form(now + hour)) for form in forms]
+        milliseconds = int(now.timestamp() * 1000)
+        for column, reason in (
+            ("send_after", "BadSendAfter"), ("give_up_at", "BadGiveUpAt"), ("expiration", "BadExpirationDate"),
+            ("time_queued", "BadTimeQueued"),
+        ):
+            row = queue.done(queue.insert(**{"device_token": NOBODY, column: milliseconds}))
+            assert (row["status"], row["reason"]) == ("refused", reason)
+        assert {queue.row(id)["status"] for id in later} == {"queued"}
 
     @staticmethod
     def changed_to_wal(queue):

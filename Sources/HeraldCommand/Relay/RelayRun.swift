@@ -56,15 +56,7 @@ struct RelayRun: AsyncParsableCommand {
         let logger = Logger(label: "herald.relay")
         let lock = try QueueLock.take(settings.database)
         defer { withExtendedLifetime(lock) {} }
-        let store = try SQLRelayStore.open(settings.database)
-        if let warning = try await store.prepare() { logger.warning("\(warning)") }
-        if lock != nil {
-            // The relay that held rows of this file is dead. Whatever it sent has arrived after the settling time.
-            let count = try await store.takeOver(at: clock.now() + settings.service.relay.settling)
-            if count > 0 {
-                logger.notice("took over the rows of a relay that did not stop cleanly", metadata: ["rows": "\(count)"])
-            }
-        }
+        let store = try SQLRelayStore.open(settings.database, tables: settings.tables)
         let relay = try Relay(
             configuration: settings.service.relay,
             apps: settings.apps,
@@ -74,12 +66,22 @@ struct RelayRun: AsyncParsableCommand {
             logger: logger,
             readToken: RelayAppValues.token
         )
+        let token = try settings.service.tokenFile.map(RelayRun.token)
+        // Last, so that a start that fails leaves the database as it was.
+        for warning in try await store.prepare() { logger.warning("\(warning)") }
+        if lock != nil {
+            // The relay that held rows of this file is dead. Whatever it sent has arrived after the settling time.
+            let count = try await store.takeOver(at: clock.now() + settings.service.relay.settling)
+            if count > 0 {
+                logger.notice("took over the rows of a relay that did not stop cleanly", metadata: ["rows": "\(count)"])
+            }
+        }
         BuildMetric.record()
         let listener = RelayAPI(
             RelayAPIConfiguration(
                 host: settings.service.host,
                 port: settings.service.port,
-                token: try settings.service.tokenFile.map(RelayRun.token)
+                token: token
             ),
             relay: relay,
             metrics: { metrics.exposition },

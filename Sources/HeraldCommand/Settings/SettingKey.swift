@@ -128,5 +128,6 @@ extension SettingKey {
     static let interface = SettingKey("interface", example: "binary")
 
     /// The keys of `herald relay` that name its queue and its apps.
-    static let ofRelay = [apps, console, consoleToken, database, feedback, interface]
+    static let tablePrefix = SettingKey("table-prefix", example: "herald_")
+    static let ofRelay = [apps, console, consoleToken, database, feedback, interface, tablePrefix]
 }

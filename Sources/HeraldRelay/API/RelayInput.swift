@@ -123,7 +123,7 @@ struct PushInput: StrictDecodable {
     }
 
     /// The row; it refuses what every service would refuse.
-    func push() throws -> NewPush {
+    func push(at now: WallTime) throws -> NewPush {
         var values: [QueueColumn: SQLValue] = [.topic: .text(try HeraldRelay.topic(topic))]
         try address(&values)
         try content(&values)
@@ -134,8 +134,14 @@ struct PushInput: StrictDecodable {
             values[.priority] = .int(Int64(priority))
         }
         if let expiration {
-            guard (0...253_402_300_799).contains(expiration) else {
-                throw WebRefusal(400, "`expiration` must be in seconds since 1970, or 0")
+            guard
+                expiration == 0
+                    || StoredMoment.read(.int(expiration)).map({ $0 <= now + StoredMoment.longestWait }) == true
+            else {
+                throw WebRefusal(
+                    400,
+                    "`expiration` must be a time in seconds since 1970, at most ten years ahead, or 0 for one attempt"
+                )
             }
             values[.expiration] = .int(expiration)
         }
@@ -153,8 +159,13 @@ struct PushInput: StrictDecodable {
         }
         for (column, text) in [(QueueColumn.sendAfter, sendAfter), (.giveUpAt, giveUpAt)] {
             guard let text else { continue }
-            guard let moment = WallTime(rfc3339: text), moment.milliseconds >= 0 else {
-                throw WebRefusal(400, "`\(column.name)` must be a time like 2026-11-21T02:34:56Z")
+            guard let moment = WallTime(rfc3339: text), moment.milliseconds >= 0,
+                moment <= now + StoredMoment.longestWait
+            else {
+                throw WebRefusal(
+                    400,
+                    "`\(column.name)` must be a time like 2026-11-21T02:34:56Z or 2026-11-21T03:34:56+01:00, at most ten years ahead"
+                )
             }
             values[column] = StoredMoment.text(moment)
         }

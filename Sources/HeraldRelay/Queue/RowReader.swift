@@ -41,12 +41,6 @@ struct RowReader: Sendable {
     /// Maximum number of tokens in one row.
     static let maximumTokens = 1000
 
-    /// September 2001.
-    ///
-    /// An earlier expiration is a duration written by mistake, and the service would drop the notification for every
-    /// offline device.
-    private static let oldestExpiration = WallTime(seconds: 1_000_000_000)
-
     var longestLife: Duration
 
     /// Plans a row.
@@ -79,22 +73,17 @@ struct RowReader: Sendable {
     /// Time after which a row is not sent.
     /// - Throws: ``RowError``.
     func deadline(of row: QueueRow, at now: WallTime) throws(RowError) -> WallTime {
-        let queued = queued(row) ?? now
-        let start = try moment(row, .sendAfter)
-        let end = try moment(row, .giveUpAt)
+        let queued = try row.moment(.timeQueued, at: now) ?? now
+        let start = try row.moment(.sendAfter, at: now)
+        let end = try row.moment(.giveUpAt, at: now)
         return end ?? max(queued, start ?? queued) + longestLife
-    }
-
-    /// When a row was queued; nil if unreadable.
-    func queued(_ row: QueueRow) -> WallTime? {
-        StoredMoment.read(row[.timeQueued])
     }
 
     private func read(_ row: QueueRow, _ now: WallTime, _ filled: [UInt8]?) throws(RowError) -> RowPlan {
         let deadline = try deadline(of: row, at: now)
         // If it may have been sent, nothing can tell by then whether it was.
         if now >= deadline { return .final(.expired, reason: row.isUncertain ? RowOutcome.inDoubt : "GiveUpAt") }
-        if let start = try moment(row, .sendAfter), start > now { return .wait(start) }
+        if let start = try row.moment(.sendAfter, at: now), start > now { return .wait(start) }
         guard let topicText = try text(row, .topic), !topicText.isEmpty else { throw .missingTopic }
         guard let topic = Topic(topicText) else { throw .badTopic }
         if let audience = try text(row, .audience) {
@@ -104,12 +93,15 @@ struct RowReader: Sendable {
         guard let token = try text(row, .deviceToken), !token.isEmpty else { throw .missingDeviceToken }
         if token.hasPrefix("[") { return .fanOut(try RowReader.tokens(token)) }
         guard let deviceToken = PushToken(token) else { throw .badDeviceToken }
-        if row.device?.isDead == true { return .final(.refused, reason: RefusalReason.unregistered.reason) }
+        if let device = row.device {
+            guard let isDead = device.isDead else { throw .badDeviceTime }
+            if isDead { return .final(.refused, reason: RefusalReason.unregistered.reason) }
+        }
         if let template = try text(row, .template), filled == nil {
             guard row[.payload] == .null else { throw .badTemplate }
             return .template(template)
         }
-        let request = try request(row, deviceToken, topic, payload: filled)
+        let request = try request(row, deviceToken, topic, at: now, payload: filled)
         return .send(
             PreparedRow(
                 request: request,
@@ -125,6 +117,7 @@ struct RowReader: Sendable {
         _ row: QueueRow,
         _ token: PushToken,
         _ topic: Topic,
+        at now: WallTime,
         payload filled: [UInt8]?
     ) throws(RowError) -> PushRequest {
         guard let payload = filled ?? row[.payload].bytes, !payload.isEmpty else { throw .payloadEmpty }
@@ -149,13 +142,10 @@ struct RowReader: Sendable {
             // Without it the priority is 10, which background pushes do not allow.
             request.priority = .conserving
         }
-        if row[.expiration] != .null {
-            guard let moment = StoredMoment.read(row[.expiration]),
-                moment.seconds == 0 || moment >= RowReader.oldestExpiration
-            else {
-                throw .badExpiration
-            }
-            request.expiration = moment.seconds == 0 ? .once : .at(moment)
+        if row[.expiration].int == 0 {
+            request.expiration = .once
+        } else if let moment = try row.moment(.expiration, at: now) {
+            request.expiration = .at(moment)
         }
         if let collapse = try text(row, .collapseID) {
             guard (1...64).contains(collapse.utf8.count), collapse.utf8.allSatisfy({ (0x20..<0x7F).contains($0) })
@@ -180,14 +170,6 @@ struct RowReader: Sendable {
         case "sandbox", "development": return .sandbox
         default: throw .badEnvironment
         }
-    }
-
-    private func moment(_ row: QueueRow, _ column: QueueColumn) throws(RowError) -> WallTime? {
-        guard row[column] != .null else { return nil }
-        guard let moment = StoredMoment.read(row[column]) else {
-            throw column == .sendAfter ? .badSendAfter : .badGiveUpAt
-        }
-        return moment
     }
 
     /// Text of a column; nil for NULL.
@@ -224,6 +206,7 @@ struct RowError: Error, Hashable {
     }
 
     static let badAudience = RowError("BadAudience")
+    static let badDeviceTime = RowError("BadDeviceTime")
     static let badCollapseID = RowError(.badCollapseID)
     static let badDeviceToken = RowError(.badDeviceToken)
     static let badEnvironment = RowError("BadEnvironment")
@@ -252,7 +235,8 @@ struct RowError: Error, Hashable {
         case .expiration: self = .badExpiration
         case .collapseID: self = .badCollapseID
         case .pushType: self = .badPushType
-        case .sendAfter, .timeQueued: self = .badSendAfter
+        case .sendAfter: self = .badSendAfter
+        case .timeQueued: self = RowError("BadTimeQueued")
         case .giveUpAt: self = .badGiveUpAt
         case .environment: self = .badEnvironment
         case .service: self = RowError("BadService")

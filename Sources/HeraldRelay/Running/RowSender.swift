@@ -144,7 +144,8 @@ struct RowSender: Sendable {
         if let moment = route.openUntil(at: now), now < deadline {
             return .settled(lookUpLater(row, at: min(moment, deadline), reason: "Unreachable", lookups: row.lookups))
         }
-        let result = await journal.result(of: target.id, since: reader.queued(row) ?? WallTime(milliseconds: 0))
+        let queued = (try? row.moment(.timeQueued, at: now)) ?? WallTime(milliseconds: 0)
+        let result = await journal.result(of: target.id, since: queued)
         context.noteJournal(result, of: route)
         let isEarly = row.lookups < Self.leastLookups
         switch result {

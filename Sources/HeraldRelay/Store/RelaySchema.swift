@@ -1,37 +1,42 @@
 /// The relay's tables.
 ///
-/// The first start creates them; `herald relay schema` prints the statements. Each has no effect on existing tables.
+/// The first start creates them; `herald relay schema` prints the statements. Each has no effect on existing tables. They are
+/// written without a prefix.
 enum RelaySchema {
     /// A `due_at` that no clock reaches, for rows that are never claimed.
     static let never: Int64 = 9_000_000_000_000_000
 
     /// The trigger that queues a sent row again when another program sets its `time_sent` to NULL.
-    static let resend = "push_queue_resend"
+    private static let resend = "push_queue_resend"
 
     /// The relay itself clears `time_sent` only together with `status`.
     private static let isUnsent = "OLD.time_sent IS NOT NULL AND NEW.time_sent IS NULL AND NEW.status = 'sent'"
 
-    /// The body of that trigger.
+    /// The statements of that trigger; `new` writes a column of the row.
     ///
     /// A row for many tokens is split anew; a part makes its row wait for it again.
-    private static func sendAgain(_ now: String) -> String {
-        """
-        DELETE FROM push_queue WHERE parent = NEW.id;
-        UPDATE push_queue SET status = 'queued', reason = NULL, time_sent = NULL
-        WHERE id = NEW.parent AND parts IS NOT NULL;
-        UPDATE push_queue SET status = 'queued', reason = NULL, apns_id = NULL, attempts = 0, due_at = 0, owner = NULL,
-        uncertain = 0, parts = NULL, time_queued = \(now) WHERE id = NEW.id
-        """
+    private static func sendAgain(_ queue: String, _ now: String, _ new: (String) -> String) -> [String] {
+        [
+            "DELETE FROM \(queue) WHERE parent = \(new("id"))",
+            """
+            UPDATE \(queue) SET status = 'queued', reason = NULL, time_sent = NULL \
+            WHERE id = \(new("parent")) AND parts IS NOT NULL
+            """,
+            """
+            UPDATE \(queue) SET status = 'queued', reason = NULL, apns_id = NULL, attempts = 0, due_at = 0, owner = NULL, \
+            uncertain = 0, parts = NULL, time_queued = \(now) WHERE id = \(new("id"))
+            """,
+        ]
     }
 
     /// The statements, one per element.
-    static func statements(_ dialect: SQLDialect) -> [String] {
-        dialect == .sqlite ? sqlite : postgresql
+    static func statements(_ dialect: SQLDialect, _ tables: TableNames) -> [String] {
+        (dialect == .sqlite ? sqlite : postgresql).map { tables.renamed($0) }
     }
 
     /// The statements as a script.
-    static func script(_ dialect: SQLDialect) -> String {
-        statements(dialect).map { $0 + ";\n" }.joined(separator: "\n")
+    static func script(_ dialect: SQLDialect, _ tables: TableNames) -> String {
+        statements(dialect, tables).map { $0 + ";\n" }.joined(separator: "\n")
     }
 
     private static let sqlite = [
@@ -80,7 +85,7 @@ enum RelaySchema {
         CREATE TRIGGER IF NOT EXISTS \(resend) AFTER UPDATE OF time_sent ON push_queue
         WHEN \(isUnsent)
         BEGIN
-        \(sendAgain("CURRENT_TIMESTAMP"));
+        \(sendAgain("push_queue", "CURRENT_TIMESTAMP") { "NEW.\($0)" }.joined(separator: ";\n"));
         END
         """,
         "CREATE VIEW IF NOT EXISTS " + outcomes,
@@ -103,6 +108,14 @@ enum RelaySchema {
         templates,
         breakers("text"),
     ]
+
+    /// The same for PostgreSQL, whatever the search path of the session that made the change.
+    private static let sendAgainAnywhere = sendAgain("TABLE", "now()") { $0 == "id" ? "$1" : "$2" }
+        .map { statement in
+            let text = statement.replacing("'", with: "''").replacing("TABLE", with: "' || TG_RELID::regclass || '")
+            return "EXECUTE '\(text)' USING NEW.id, NEW.parent;"
+        }
+        .joined(separator: "\n")
 
     private static let postgresql = [
         """
@@ -165,7 +178,7 @@ enum RelaySchema {
         """
         CREATE OR REPLACE FUNCTION \(resend)() RETURNS trigger LANGUAGE plpgsql AS $$
         BEGIN
-        \(sendAgain("now()"));
+        \(sendAgainAnywhere)
         RETURN NULL;
         END $$
         """,

@@ -23,7 +23,7 @@ extension FuzzTarget {
             check(PushToken(entry.token) != nil && Topic(entry.topic) != nil, "an entry without token or topic")
         }
         guard let input = try? JSONDecoder().decode(StrictKeys<PushInput>.self, from: Data(bytes)).value,
-            let push = try? input.push()
+            let push = try? input.push(at: now)
         else { return }
         for (column, value) in push.values {
             check((value.bytes?.count ?? 0) <= column.limit, "\(column) is longer than what is read")
