@@ -49,7 +49,9 @@ import Testing
         (.expiration, .text("soon"), "BadExpirationDate"), (.expiration, .int(-1), "BadExpirationDate"),
         (.expiration, .int(300), "BadExpirationDate"),
         (.collapseID, .text(String(repeating: "x", count: 65)), "BadCollapseId"),
-        (.collapseID, .text("a\nb"), "BadCollapseId"),
+        (.collapseID, .text("a\nb"), "BadCollapseId"), (.collapseID, .text("a\u{85}"), "BadCollapseId"),
+        (.collapseID, .text("a\(Unicode.Scalar(0xFFFE) ?? "x")b"), "BadCollapseId"),
+        (.collapseID, .text(" a"), "BadCollapseId"),
         (.pushType, .text("loud"), "InvalidPushType"), (.sendAfter, .text("soon"), "BadSendAfter"),
         (.giveUpAt, .text("never"), "BadGiveUpAt"), (.environment, .text("moon"), "BadEnvironment"),
         (.audience, .text("ann"), "BadAudience"), (.template, .text("hi"), "BadTemplate"),
@@ -65,10 +67,11 @@ import Testing
 
     @Test func aCompleteRowIsSentAsWritten() throws {
         let order = try order([
-            .priority: .text("5"), .expiration: .int(1_900_000_000), .collapseID: .text("c"), .pushType: .text("alert"),
+            .priority: .text("5"), .expiration: .int(1_900_000_000), .collapseID: .text("tür 1"),
+            .pushType: .text("alert"),
             .environment: .text("development"), .service: .text("herald"),
         ])
-        #expect(order.request.priority == .conserving && order.request.collapseID == "c")
+        #expect(order.request.priority == .conserving && order.request.collapseID == "tür 1")
         #expect(order.request.expiration == .at(WallTime(seconds: 1_900_000_000)))
         #expect(order.environment == .sandbox && order.service == "herald")
         #expect(order.request.id != nil && order.request.payload == Array(Words.payload.utf8))

@@ -248,6 +248,16 @@ class TestIdentifiers:
         assert_refused(provider.push("00", id=id), 400, "BadDeviceToken", id)
 
     def test_a_generated_identifier_is_new_and_in_capitals(self, provider, device):
+    @pytest.mark.parametrize(
+        "value", ["a\tb", "a\x01", "a\x7f", "\x80", "a\x85b", "\x9f", "\ufdd0", "\ufdef", "\ufffe", "x\uffff", "\U0001ffff", "\U0010fffe"],
+        ids=ascii,
+    )
+    def test_what_no_device_need_accept_is_refused(self, provider, device, value):
+        """Characters for which MQTT 5 §1.5.4 lets a receiver drop the packet; a header field may have a tab."""
+        answer = provider.push(device.token, collapse_id=value, explain=1)
+        assert (answer.status, answer.reason) == (400, "BadCollapseId")
+        assert answer.json["explanation"].startswith("apns-collapse-id is 1 to 64 bytes of printable text")
+
         ids = [provider.push(device.token).id for _ in range(5)] + [provider.push("00").id]
         assert all(UPPER_UUID.fullmatch(id) for id in ids)
         assert len(set(ids)) == 6

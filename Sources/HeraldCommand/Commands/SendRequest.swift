@@ -28,8 +28,8 @@ struct SendRequest: Sendable {
         request.priority = try SendRequest.priority(options.priority, pushType: pushType)
         request.expiration = try SendRequest.expiration(options.expiration, now: now)
         if let collapseID = options.collapseId {
-            guard (1...64).contains(collapseID.utf8.count) else {
-                throw ValidationError("A collapse identifier has 1 to 64 bytes.")
+            guard CollapseID(collapseID) != nil else {
+                throw ValidationError("A collapse identifier is \(CollapseID.rule).")
             }
             request.collapseID = collapseID
         }

@@ -62,7 +62,7 @@ export const WORDS = {
   "refusal.TooManyProviderTokenUpdates": "Use one provider token for at least 20 minutes.",
   "refusal.TooManyRequests": "Send fewer notifications to this device, and try again later.",
   "refusal.InvalidPushType": "Send an apns-push-type that APNs knows.", "refusal.BadPriority": "Send 1, 5 or 10 as apns-priority.",
-  "refusal.BadExpirationDate": "Send apns-expiration as UNIX seconds.", "refusal.BadMessageId": "Send a UUID as apns-id.", "refusal.BadCollapseId": "Keep apns-collapse-id at 64 bytes or less.",
+  "refusal.BadExpirationDate": "Send apns-expiration as UNIX seconds.", "refusal.BadMessageId": "Send a UUID as apns-id.", "refusal.BadCollapseId": "Send 1 to 64 bytes of printable text as apns-collapse-id.",
   "refusal.BadPayload": "Send a JSON object as the body: the page Tools checks a payload.", "refusal.MissingDeviceToken": "Write the device token in the path: /3/device/TOKEN.",
   "refusal.MissingPushType": "Send apns-push-type, as watchOS and newer systems need it.", "refusal.DuplicateHeaders": "Send each header field once.", "refusal.BadPath": "Send to /3/device/TOKEN.",
   "refusal.BadCertificate": "Use a certificate that this service issued and has not revoked.", "refusal.BadCertificateEnvironment": "Use a certificate of this environment, or connect to the other one.",

@@ -139,11 +139,11 @@ struct PushInput: StrictDecodable {
             }
             values[.expiration] = .int(expiration)
         }
-        if let collapse = try checked(collapseID, "collapse_id", 64) {
-            guard collapse.utf8.allSatisfy({ (0x20..<0x7F).contains($0) }) else {
-                throw WebRefusal(400, "`collapse_id` must consist of printable ASCII")
+        if let collapseID {
+            guard CollapseID(collapseID) != nil else {
+                throw WebRefusal(400, "`collapse_id` must be \(CollapseID.rule)")
             }
-            values[.collapseID] = .text(collapse)
+            values[.collapseID] = .text(collapseID)
         }
         if let pushType {
             guard PushType(rawValue: pushType) != nil else {

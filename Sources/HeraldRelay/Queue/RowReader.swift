@@ -158,10 +158,7 @@ struct RowReader: Sendable {
             request.expiration = moment.seconds == 0 ? .once : .at(moment)
         }
         if let collapse = try text(row, .collapseID) {
-            guard (1...64).contains(collapse.utf8.count), collapse.utf8.allSatisfy({ (0x20..<0x7F).contains($0) })
-            else {
-                throw .badCollapseID
-            }
+            guard CollapseID(collapse) != nil else { throw .badCollapseID }
             request.collapseID = collapse
         }
         guard let id = row.apnsID.flatMap({ NotificationID($0) }) else { throw .badMessageID }
