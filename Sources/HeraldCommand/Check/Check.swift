@@ -24,8 +24,8 @@ struct Check: ParsableCommand {
     @Argument(help: ArgumentHelp("A JSON file, or - for standard input.", valueName: "payload"))
     var payload: String?
 
-    @Option(help: ArgumentHelp("The push type.", valueName: "type"))
-    var pushType = PushType.alert.rawValue
+    @Option(help: ArgumentHelp("The request's push type. (default: none, checked as alert)", valueName: "type"))
+    var pushType: String?
 
     @Option(help: ArgumentHelp("The app: a bundle, or the folder of its project.", valueName: "folder"))
     var bundle: String?
@@ -52,7 +52,7 @@ struct Check: ParsableCommand {
         guard container == nil || bundle != nil else {
             throw ValidationError("--container needs --bundle, the folder of its app.")
         }
-        guard PushType(rawValue: pushType) != nil else {
+        guard pushType.map({ PushType(rawValue: $0) != nil }) ?? true else {
             let known = PushType.allCases.map(\.rawValue).joined(separator: ", ")
             throw ValidationError("--push-type is one of \(known).")
         }
@@ -68,7 +68,7 @@ struct Check: ParsableCommand {
         let report = CheckReport(
             payload: bytes,
             name: payload == "-" ? "standard input" : payload,
-            pushType: PushType(rawValue: pushType) ?? .alert,
+            pushType: pushType.flatMap { PushType(rawValue: $0) },
             bundle: app,
             languages: languages,
             now: Date().timeIntervalSince1970

@@ -31,10 +31,11 @@ public struct PayloadCheck: Sendable {
     /// Checks a payload.
     /// - Parameters:
     ///   - payload: Its bytes, as they would be sent.
-    ///   - pushType: Its `apns-push-type`.
+    ///   - declared: Its `apns-push-type`; nil if the request has none, which is checked as an alert.
     ///   - bundle: The app, for its texts and sounds.
     ///   - now: The time, in UNIX seconds.
-    public init(_ payload: [UInt8], pushType: PushType, bundle: AppBundle? = nil, now: Double) {
+    public init(_ payload: [UInt8], pushType declared: PushType?, bundle: AppBundle? = nil, now: Double) {
+        let pushType = declared ?? .alert
         self.pushType = pushType
         size = payload.count
         let compact = PayloadCheck.compactSize(of: payload)
@@ -81,6 +82,8 @@ public struct PayloadCheck: Sendable {
                 )
             }
             var rules = PayloadRules(pushType: pushType, bundle: bundle, now: now)
+            rules.isSilent = PayloadScanner.isSilent(payload)
+            rules.isTypeDeclared = declared != nil
             rules.check(members)
             findings += rules.findings
         }

@@ -5,6 +5,10 @@ struct PayloadRules {
     private let pushType: PushType
     private let bundle: AppBundle?
     private let now: Double
+    /// Whether the service takes the payload for a background notification if no push type is declared.
+    var isSilent = false
+    /// Whether the request declares the push type.
+    var isTypeDeclared = true
     private(set) var findings: [Finding] = []
 
     init(pushType: PushType, bundle: AppBundle?, now: Double) {
@@ -122,10 +126,12 @@ struct PayloadRules {
             }
             if !wakes { warn("aps.content-available", "a background push needs \"content-available\":1") }
         case .alert:
-            if noticeable.isEmpty, wakes {
+            if isSilent {
                 warn("aps", "it is silent: send it with push type background and priority 5")
             } else if noticeable.isEmpty {
                 warn("aps", "it has nothing for the user: an alert push needs alert, badge or sound")
+            } else if wakes, !isTypeDeclared {
+                findings.append(Finding(.note, "aps.content-available", Self.wakingAlert(noticeable)))
             }
         default: break
         }
@@ -133,6 +139,11 @@ struct PayloadRules {
             warn("aps.mutable-content", "a service extension runs only for a push with an alert")
         }
         if aps["category"] != nil, !hasAlert { warn("aps.category", "the buttons of a category need an alert") }
+    }
+
+    private static func wakingAlert(_ noticeable: [String]) -> String {
+        "beside \(noticeable.joined(separator: " and ")) it is not silent: the device shows the notification and wakes the app; "
+            + "by Apple's guide of 2015 the app may not be woken. Name the push type: alert"
     }
 
     private mutating func checkActivity(_ aps: [String: PayloadValue]) {

@@ -26,10 +26,11 @@ extension FuzzTarget {
         if let parsed, case .object(let hasAps) = verdict, JSONComparison.isComparable(bytes) {
             let aps = (parsed as? [String: Any])?["aps"]
             check(parsed is [String: Any], "an object is none")
-            // An escaped key is no `aps` for the scanner; of a repeated key, it takes the last.
+            // Of a repeated key the scanner takes the last.
             if hasAps { check(aps != nil, "an object without aps") }
         }
         if PayloadScanner.isSilent(bytes) { check(verdict == .object(hasAps: true), "silent without aps") }
+        check(PayloadScanner.isSilent(bytes) == JSONComparison.isSilent(bytes), "the members of aps say otherwise")
         JSONComparison.compareValues(bytes, verdict)
     }
 }
@@ -74,6 +75,15 @@ private enum JSONComparison {
             if digits > 300 { return true }
         }
         return false
+    }
+
+    /// Whether the members that check and device read make a payload silent.
+    static func isSilent(_ bytes: [UInt8]) -> Bool {
+        guard case .object(let members, _) = PayloadReader.read(bytes), let aps = members["aps"]?.members else {
+            return false
+        }
+        return aps["content-available"]?.isOne == true
+            && ["alert", "badge", "sound"].allSatisfy { aps[$0] == nil || aps[$0] == .null }
     }
 
     /// The members, as the device's reader and Foundation's decoder have them.

@@ -89,6 +89,29 @@ import Testing
         #expect(check.findings.first?.place == "aps.alert")
     }
 
+    @Test(arguments: SilentPayload.all)
+    func `the check takes for silent what the service takes for silent`(_ vector: SilentPayload) {
+        for type in [nil, PushType.alert] {
+            let check = PayloadCheck(Array(vector.payload.utf8), pushType: type, now: 0)
+            #expect(check.findings.contains { $0.message.hasPrefix("it is silent") } == vector.silent, "\(vector.why)")
+        }
+    }
+
+    @Test(arguments: [
+        (#""content-available":1,"alert":"x""#, "alert"), (#""badge":0,"content-available":1.0"#, "badge"),
+        (#""alert":"x","sound":"default","content-available":1"#, "alert and sound"),
+    ])
+    func `without a push type, a note says that the documents disagree about waking alerts`(
+        members: String,
+        keys: String
+    ) {
+        let payload = Array(aps(members).utf8)
+        let found = PayloadCheck(payload, pushType: nil, now: 0).findings
+        #expect(found.map(\.severity) == [.note] && found.first?.place == "aps.content-available")
+        #expect(found.first?.message.hasPrefix("beside \(keys) it is not silent") == true)
+        #expect(PayloadCheck(payload, pushType: .alert, now: 0).findings.isEmpty)
+    }
+
     @Test func `a long title of the bundle is a warning in its languages`() {
         var bundle = AppBundle()
         bundle.texts = [
