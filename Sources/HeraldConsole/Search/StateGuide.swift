@@ -25,6 +25,21 @@ package enum StateGuide {
             ("The device refused it.", "Its MQTT client answered with an error: look into the device's log.")
         case .storedDeviceOffline:
             ("It waits for the device, which is not connected.", "It is sent when the device connects.")
+        case .refusedByEndedConnections:
+            (
+                "The device's MQTT client ended its connection each time the notification came.",
+                "Herald sends it no more. The client's log says what it cannot read; newer notifications are sent."
+            )
+        case .storedTokenMissing:
+            (
+                "It waits: the device is connected, and has not presented the app's token.",
+                "This service requires it (require-token). The device publishes the token to apps/TOPIC/token."
+            )
+        case .storedNotSubscribed:
+            (
+                "It waits: the device is connected, and has not subscribed to the app's notifications.",
+                "It is sent when the device subscribes to apps/TOPIC."
+            )
         case .storedPower:
             (
                 "It waits, because the device saves power.",
@@ -93,6 +108,16 @@ package enum StateGuide {
                 "It was thrown away: the device was away, and it was not to be stored.",
                 "It had apns-expiration 0. Leave this out, and it waits for the device."
             )
+        case .discardedTokenMissing:
+            (
+                "It was thrown away: the device has not presented the app's token, and it was not to be stored.",
+                "Leave out apns-expiration 0, and it waits until the device presents its token."
+            )
+        case .discardedNotSubscribed:
+            (
+                "It was thrown away: the device has not subscribed to the app, and it was not to be stored.",
+                "Leave out apns-expiration 0, and it waits until the device subscribes."
+            )
         case .discardedPower:
             (
                 "It was thrown away: the device saves power, and it was not to be stored.",
@@ -144,7 +169,8 @@ extension JournalState {
     var isFinal: Bool {
         switch self {
         case .received, .storedDeviceOffline, .storedPower, .storedUnacknowledged, .storedBacklog, .storedBudget,
-            .storedBeforeDelivery, .storedForSubscribers, .answerWithheldByDrill:
+            .storedBeforeDelivery, .storedTokenMissing, .storedNotSubscribed, .storedForSubscribers,
+            .answerWithheldByDrill:
             false
         default: true
         }

@@ -18,15 +18,16 @@ package enum JournalOutcome: String, Codable, CaseIterable, Sendable {
         case .received: self = .received
         case .delivered, .deliveredUnacknowledged: self = .delivered
         case .deliveredFromStorage, .deliveredUnacknowledgedFromStorage: self = .deliveredFromStorage
-        case .refusedByDevice, .refusedByDeviceFromStorage: self = .refusedByDevice
+        case .refusedByDevice, .refusedByDeviceFromStorage, .refusedByEndedConnections: self = .refusedByDevice
         case .storedDeviceOffline, .storedPower, .storedUnacknowledged, .storedBacklog, .storedBudget,
-            .storedBeforeDelivery, .storedForSubscribers:
+            .storedBeforeDelivery, .storedTokenMissing, .storedNotSubscribed, .storedForSubscribers:
             self = .stored
         case .replaced: self = .replaced
         case .discardedUnregistered, .discardedUnregisteredFromStorage, .discardedExpired,
             .discardedExpiredFromStorage, .discardedDisabled, .discardedDisabledFromStorage, .discardedUndeliverable,
             .discardedTooLarge, .discardedTooLargeFromStorage, .discardedDeviceOffline, .discardedPower,
-            .discardedBacklog, .discardedBudget, .discardedChannelDeleted:
+            .discardedBacklog, .discardedBudget, .discardedTokenMissing, .discardedNotSubscribed,
+            .discardedChannelDeleted:
             self = .discarded
         case .sentToSubscribers: self = .sentToSubscribers
         case .refusedByService: self = .refused
