@@ -5,7 +5,7 @@ import pathlib
 
 import pytest
 
-from agents import MONOPOLY, Agent, curl
+from agents import MONOPOLY, Agent, Local, curl
 from commands import one_line
 from parties import new_id
 from service import herald
@@ -42,9 +42,15 @@ def test_every_payload_is_seen_as_expected(shared, device, case, view):
     elif view["state"] == "background":
         agent.command("set", "--home")
     payload = (PAYLOADS / "files" / case["file"]).read_bytes()
+    # Something has to run when it is woken: here the app itself, on the local socket.
+    app = Local(agent.folder) if view.get("background_launch") else None
+    if app:
+        assert app.ask("register", topic=APP)["ok"]
     priority = 5 if case["push_type"] == "background" else 10
     id = curl(shared, agent.certificate, token, payload, topic=APP, push_type=case["push_type"], priority=priority)
     record = agent.shown(id)
+    if app:
+        app.close()
     assert (record["state"] == "foreground") == (view["state"] == "foreground")
     assert record["locked"] == (view["state"] == "locked")
     names = {"localization": "language", "reasons": "because"}

@@ -117,7 +117,7 @@ public struct DisplayRecord: Codable, Hashable, Sendable {
     @ExplicitNull public var volume: Double?
     /// The image with which the app opens from it.
     @ExplicitNull public var launchImage: String?
-    /// Whether the app was woken for a background run.
+    /// Whether something of the app runs in the background for it: a program of its bundle, or the app on the local socket.
     public var backgroundLaunch: Bool = false
     /// Whether the app was in the foreground and got the payload, and nothing was shown.
     public var deliveredToApp: Bool = false

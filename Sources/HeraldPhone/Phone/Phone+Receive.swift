@@ -114,7 +114,12 @@ extension Phone {
         }
         if let badge = presentation.badge { state.apps[index].badge = badge }
         if let sound = presentation.sound { play(sound, arrival.topic, now) }
-        effects += deliver(arrival, as: presentation, toApp: index, now)
+        let delivery = deliver(arrival, as: presentation, toApp: index, now)
+        effects += delivery.effects
+        if presentation.backgroundSeconds != nil, !delivery.runsInBackground {
+            record.backgroundLaunch = false
+            record.because.append(Self.nothingToRun)
+        }
         return Reception(effects: [.record(record)] + effects, record: record)
     }
 
@@ -195,23 +200,29 @@ extension Phone {
         return effects
     }
 
+    /// The reason why an app was not woken, in words.
+    static let nothingToRun =
+        "the app is not woken: it is not on the local socket, and no program background of its bundle could start"
+
     /// Delivers to the app: the payload in the foreground, a background run, and the run of its `receive` program.
+    /// - Returns: The effects, and whether something of the app runs in the background.
     private mutating func deliver(
         _ arrival: PhoneState.Arrival,
         as presentation: Presentation,
         toApp index: Int,
         _ now: WallTime
-    ) -> [PhoneEffect] {
+    ) -> (effects: [PhoneEffect], runsInBackground: Bool) {
         guard !presentation.reasons.contains(.unreadable), presentation.activity == nil,
             arrival.pushType != .liveactivity
-        else { return [] }
+        else { return ([], false) }
         var effects: [PhoneEffect] = []
         if presentation.isDeliveredToApp {
             let app = state.apps[index].topic
             if state.foreground == app { received[app] = arrival }
             effects.append(message(.foreground, arrival, index))
         }
-        if presentation.backgroundSeconds != nil { effects += wake(arrival, index, now) }
+        let woken = presentation.backgroundSeconds == nil ? [] : wake(arrival, index, now)
+        effects += woken
         if presentation.reasons.contains(.endedByUser) { state.apps[index].held = arrival }
         // A silent notification only starts a background run. Others start an app that is not open only if its bundle has
         // the background mode, and the user has not ended it.
@@ -220,10 +231,10 @@ extension Phone {
         if !isSilent, mayStart, state.apps[index].state != .endedByUser {
             effects += run(.receive, of: index, arrival, now)
         }
-        return effects
+        return (effects, !woken.isEmpty)
     }
 
-    /// Wakes an app for a silent notification.
+    /// Wakes an app for a silent notification; no effect if nothing of it can run.
     mutating func wake(_ arrival: PhoneState.Arrival, _ index: Int, _ now: WallTime) -> [PhoneEffect] {
         let topic = state.apps[index].topic
         var effects = run(.background, of: index, arrival, now)
@@ -235,7 +246,7 @@ extension Phone {
             }
             effects.append(message(.background, arrival, index))
         }
-        if state.apps[index].state != .foreground { state.apps[index].state = .background }
+        if !effects.isEmpty, state.apps[index].state != .foreground { state.apps[index].state = .background }
         return effects
     }
 
