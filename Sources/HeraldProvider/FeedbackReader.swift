@@ -8,6 +8,8 @@ import NIOSSL
 /// An entry of the feedback list: a device token that no longer works.
 public struct FeedbackEntry: Hashable, Sendable {
     /// When the service found that the app was removed; a token registered after this moment is valid again.
+    ///
+    /// In Herald it is the time of the first notification that was sent in vain.
     public let time: WallTime
     /// The token's bytes.
     public let token: [UInt8]

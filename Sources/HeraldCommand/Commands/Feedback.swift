@@ -7,8 +7,9 @@ struct Feedback: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Read the feedback service: which device tokens no longer work.",
         discussion: """
-            Prints the time of death and the token, one line each. A complete reading empties the list. Keep a token \
-            that your app has registered since its time of death. Every option may also be a key of a YAML file \
+            Prints a time and a token, one line each: the time of the first notification that was sent to the token in \
+            vain, because the app was gone. A complete reading empties the list. Keep a token that your app has \
+            registered since that time. Every option may also be a key of a YAML file \
             (--config) or an environment variable: certificate, HERALD_CERTIFICATE.
 
             Example:
