@@ -247,7 +247,7 @@ final class MessageSender: DeadlineHolder {
             feed,
             filter: filter.name,
             qualityOfService: qualityOfService,
-            acknowledged: max(isPossible(acknowledged) ? acknowledged : 0, watch.withheld[filter.id] ?? 0),
+            acknowledged: max(isPossible(acknowledged) ? acknowledged : 0, watch.withheld(of: filter.id)),
             sender: self
         )
         // On the loop's list first, then the stored message: a broadcast in between comes twice, and its number tells.
