@@ -61,7 +61,8 @@ def test_register_enqueue_and_look_up(api, shared, description):
     }, token=api.token)
     assert status == 200
     payload = {"aps": {"alert": "Grüezi"}}
-    status, body = api.ask("POST", "/v1/pushes", {"user": "ann", "topic": TOPIC, "payload": payload}, token=api.token)
+    push = {"user": "ann", "topic": TOPIC, "payload": payload, "collapse_id": "Tür 1"}
+    status, body = api.ask("POST", "/v1/pushes", push, token=api.token)
     assert status == 201
     id = json.loads(body)["id"]
 
@@ -73,7 +74,8 @@ def test_register_enqueue_and_look_up(api, shared, description):
     schema = {"$ref": "#/components/schemas/Record", "components": description["components"]}
     jsonschema.validate(record, schema)
     assert record["status"] == "sent" and record["outcomes"][0]["device_token"] == device.token
-    assert device.next().json == payload
+    message = device.next()
+    assert message.json == payload and "apns-collapse-id:Tür 1" in message.properties
     progress = json.loads(api.get("/v1/status", token=api.token)[1])
     jsonschema.validate(progress, {"$ref": "#/components/schemas/Progress", "components": description["components"]})
     assert progress["devices"] == 1
@@ -87,6 +89,8 @@ def test_register_enqueue_and_look_up(api, shared, description):
     ({"topic": TOPIC, "device_token": NOBODY, "payload": {}, "priority": 3}, "priority"),
     ({"topic": TOPIC, "device_token": NOBODY, "payload": {}, "send_after": "soon"}, "send_after"),
     ({"topic": TOPIC, "device_token": NOBODY, "payload": {"x": "y" * 6000}}, "JSON object"),
+    ({"topic": TOPIC, "device_token": NOBODY, "payload": {}, "collapse_id": "a\tb"}, "`collapse_id` must be 1 to 64 bytes of printable"),
+    ({"topic": TOPIC, "device_token": NOBODY, "payload": {}, "collapse_id": "\x85"}, "`collapse_id` must be 1 to 64 bytes of printable"),
     ({"topic": 7}, "wrong type"), ([], "wrong type"),
     ({"topic": TOPIC, "device_tokn": NOBODY, "payload": {}}, "unknown key `device_tokn`: the keys are device_token, "),
     ({"topic": TOPIC, "device_token": NOBODY, "payload": {}, "Priority": 5}, "unknown key `Priority`"),
