@@ -252,7 +252,10 @@ let package = Package(
                 nioPosix,
             ]
         ),
-        tests("HeraldWebTests", ["HeraldWeb", hummingbird, logging, nioCore, nioEmbedded, nioHTTP1, nioPosix]),
+        tests(
+            "HeraldWebTests",
+            ["HeraldWeb", hummingbird, hummingbirdCore, httpTypes, logging, nioCore, nioEmbedded, nioHTTP1, nioPosix]
+        ),
         tests(
             "HeraldConsoleTests",
             [

@@ -214,7 +214,7 @@ public final class HeraldService: Sendable {
         let agent = try DeviceAgent(
             connection: try DeviceClient(configuration),
             device: credential.id.name,
-            service: "\(host):\(devicePort)"
+            service: "\(HostPort(host: host, port: devicePort))"
         )
         let device = TestDevice(agent)
         return try await withThrowingTaskGroup(of: Void.self) { group in

@@ -59,7 +59,7 @@ import Testing
         #expect(settings.apps[0].name == "apple" && settings.apps[0].service.host == "api.sandbox.push.apple.com")
         #expect(settings.apps[0].topics == ["com.example.a", "com.example.b"])
         #expect(settings.apps[1].name == "ours" && settings.apps[1].environment == .production)
-        #expect(settings.apps[1].service == RelayApp.Endpoint(host: "localhost", port: 2197))
+        #expect(settings.apps[1].service == HostPort(host: "localhost", port: 2197))
     }
 
     @Test(arguments: [

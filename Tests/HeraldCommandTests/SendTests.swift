@@ -145,7 +145,7 @@ import Testing
 
     @Test func `the environment is a name of the service`() throws {
         func host(_ arguments: String...) throws -> String {
-            try PeerOptions.parse(arguments).service(defaultPort: 2197, listener: \.api).host
+            try PeerOptions.parse(arguments).service(defaultPort: 2197, listener: \.api).service.host
         }
         #expect(try host("--environment", "sandbox") == "sandbox.localhost")
         #expect(try host("--environment", "sandbox", "--service", "push.example.com") == "sandbox.push.example.com")

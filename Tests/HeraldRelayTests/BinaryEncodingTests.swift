@@ -70,7 +70,7 @@ import Testing
             name: "old",
             topics: ["com.example.chat"],
             environment: .production,
-            service: RelayApp.Endpoint(host: "localhost", port: 2195),
+            service: HostPort(host: "localhost", port: 2195),
             credential: .certificate(pem: [])
         )
         let (chat, voip) = (try #require(Topic("com.example.chat")), try #require(Topic("com.example.chat.voip")))

@@ -248,8 +248,6 @@ import Testing
                 == "postgresql://db:5432/chat"
         )
         let shown = [
-            "postgresql://ann:se/cret@db/chat": "postgresql://db/chat",
-            "postgres://ann:se@/cret@db/chat": "postgresql://db/chat",
             "postgresql://ann:se?cret@db/chat": "postgresql://…",
             "postgresql://db/chat?password=se@cret": "postgresql://…",
             "postgresql://db/chat?password=secret": "postgresql://db/chat",
@@ -259,6 +257,20 @@ import Testing
         #expect(try DatabaseAddress("sqlite:///var/queue.db") == .sqlite(path: "/var/queue.db"))
         for text in ["sqlite://queue.db", "sqlite:///", "mysql://x", "/var/queue.db", ""] {
             #expect(throws: RelayStoreError.self) { try DatabaseAddress(text) }
+        }
+    }
+
+    /// libpq takes what follows the sign for a host, a port or a parameter, and its errors quote that.
+    @Test(arguments: [
+        "se/cret@", "12/cret@", "se@cret@", "se@/cret@", "se/a?cret@", "12/a?sslmode=cret@", "se%zzcret@",
+    ])
+    func aPasswordWithUnescapedSignsIsRefusedUnseen(_ password: String) throws {
+        do {
+            let address = try DatabaseAddress("postgresql://ann:\(password)db/chat")
+            Issue.record("accepted: \(address)")
+        } catch let error as RelayStoreError {
+            #expect(error.code == .unusable && error.message.contains("%40 for @"))
+            #expect(!error.message.contains("cret"))
         }
     }
 

@@ -52,7 +52,7 @@ import Testing
             ) { app in
                 Route(app, sender: sender, journal: journal.map { Journal(answer: $0) }, backOff: RetryBackOff())
             }
-            let endpoint = RelayApp.Endpoint(host: "localhost", port: 1)
+            let endpoint = HostPort(host: "localhost", port: 1)
             try relay.replace([
                 RelayApp(
                     name: "apple",

@@ -105,7 +105,7 @@ import Testing
                 name: "apple",
                 topics: [],
                 environment: .production,
-                service: RelayApp.Endpoint(host: "localhost", port: 1),
+                service: HostPort(host: "localhost", port: 1),
                 credential: .certificate(pem: [])
             )
         ])

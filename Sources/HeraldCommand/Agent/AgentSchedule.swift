@@ -119,7 +119,8 @@ struct AgentSchedule: AsyncParsableCommand {
         var members: [String: PayloadValue] = [:]
         if let payload {
             let bytes =
-                payload.first { !$0.isWhitespace } == "{" ? Array(payload.utf8) : Array(try SafeFile.read(payload))
+                payload.first { !$0.isWhitespace } == "{"
+                ? Array(payload.utf8) : TextEncoding.plain(try SafeFile.read(payload))
             guard case .object(let read, _) = PayloadReader.read(bytes) else {
                 throw ValidationError("The payload is not a JSON object, like {\"aps\":{\"alert\":\"Hello\"}}.")
             }

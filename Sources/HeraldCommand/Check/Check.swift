@@ -64,7 +64,7 @@ struct Check: ParsableCommand {
     func run() throws {
         let app = try bundle.map { try AppBundle(folder: $0, container: container) }
         guard let payload else { return try checkApp(app ?? AppBundle()) }
-        let bytes = try SafeFile.read(payload == "-" ? "/dev/stdin" : payload)
+        let bytes = TextEncoding.plain(try SafeFile.read(payload == "-" ? "/dev/stdin" : payload))
         let report = CheckReport(
             payload: bytes,
             name: payload == "-" ? "standard input" : payload,

@@ -23,6 +23,9 @@ struct Feedback: AsyncParsableCommand {
 
     @OptionGroup var peer: PeerOptions
 
+    @Option(help: ArgumentHelp("\(SettingKey.proxyHelp)", valueName: "url"))
+    var proxy: String?
+
     @Flag(help: "Print JSON.")
     var json = false
 
@@ -34,12 +37,14 @@ struct Feedback: AsyncParsableCommand {
             throw ValidationError("Missing expected argument '--certificate <file>'")
         }
         let place = try peer.service(defaultPort: 2196, listener: \.feedback)
-        let configuration = ProviderConfiguration(
-            host: place.host,
-            port: place.port,
+        var configuration = ProviderConfiguration(
+            host: place.service.host,
+            port: place.service.port,
             credential: .certificate(pem: try SafeFile.read(certificate)),
             authorities: try peer.authorities()
         )
+        configuration.address = place.address
+        if let proxy = try proxy ?? settings.text(.proxy) { configuration.proxy = try PeerOptions.proxy(proxy) }
         var lines: [FeedbackLine] = []
         var isEmpty = true
         do {

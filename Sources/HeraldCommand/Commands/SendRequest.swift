@@ -91,7 +91,7 @@ struct SendRequest: Sendable {
             guard composer.isEmpty else {
                 throw ValidationError("Use --payload alone, or --alert, --title, --badge and --sound.")
             }
-            payload = path == "-" ? try standardInput() : try SafeFile.read(path)
+            payload = TextEncoding.plain(path == "-" ? try standardInput() : try SafeFile.read(path))
         } else {
             guard !composer.isEmpty || pushType == .background else {
                 throw ValidationError("Nothing to send: use --alert, --title, --badge, --sound or --payload.")

@@ -14,6 +14,7 @@ enum SafeFile {
     ///   - isNew: Refuses an existing file, also one that another process makes meanwhile.
     /// - Throws: ``CommandError/Code/file``.
     static func write(_ bytes: [UInt8], to path: String, mode: mode_t, isNew: Bool = false) throws {
+        try check(path)
         let draft = "\(path).\(getpid()).new"
         unlink(draft)
         let descriptor = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode)
@@ -57,6 +58,7 @@ enum SafeFile {
     /// - Returns: The bytes.
     /// - Throws: ``CommandError/Code/file``.
     static func read(_ path: String, isSecret: Bool = false) throws -> [UInt8] {
+        try check(path)
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw failure("cannot read", path) }
         defer { close(descriptor) }
@@ -78,6 +80,16 @@ enum SafeFile {
             guard bytes.count <= maximumBytes else {
                 throw CommandError(.file, "cannot read \(path): it is larger than \(maximumBytes) bytes")
             }
+        }
+    }
+
+    /// Refuses the text of a key where the path of its file is meant, without showing it.
+    private static func check(_ path: String) throws {
+        guard !path.contains("-----BEGIN") else {
+            throw CommandError(
+                .file,
+                "a text in PEM stands where the path of its file belongs: write it to a file, and name that"
+            )
         }
     }
 

@@ -72,7 +72,7 @@ struct RelayRun: AsyncParsableCommand {
             owner: RelayRun.owner(),
             clock: clock,
             logger: logger,
-            readToken: RelayAppValues.token
+            readToken: TokenFile.read
         )
         BuildMetric.record()
         let listener = RelayAPI(
@@ -84,7 +84,7 @@ struct RelayRun: AsyncParsableCommand {
             relay: relay,
             metrics: { metrics.exposition },
             isOpen: { port in
-                Terminal.announce("relay  http://\(settings.service.host):\(port)")
+                Terminal.announce("relay  http://\(HostPort(host: settings.service.host, port: port))")
                 Terminal.announce("ready")
                 manager.ready("sending", logger)
             }
@@ -114,7 +114,7 @@ struct RelayRun: AsyncParsableCommand {
     /// The API's bearer token: the file's, or a new one that is put there.
     private static func token(_ path: String) throws -> String {
         if FileManager.default.fileExists(atPath: path) {
-            let token = try RelayAppValues.token(path)
+            let token = try TokenFile.read(path)
             guard token.utf8.count >= 16 else {
                 throw CommandError(
                     .configuration,

@@ -118,6 +118,9 @@ extension ServerConfiguration {
         set { for path in listeners { self[keyPath: path].host = newValue } }
     }
 
+    /// The addresses that clients of TLS connect to.
+    var listening: [String] { isConsoleOverTLS ? [host, consoleHost] : [host] }
+
     /// The networks of load balancers whose connections begin with a PROXY protocol header.
     var proxies: [AddressRange] {
         get { gateway.listener.proxies }

@@ -113,11 +113,7 @@ public struct DeviceFolder: Hashable, Sendable {
     /// The certificate of the identity and the rest of its chain.
     func certificates() throws -> [Certificate] {
         let pem = try identity()
-        let certificates = try checked { try PEMBundle(pem: pem, path: identityPath).certificates }
-        guard !certificates.isEmpty else {
-            throw EnrollmentError(.folder, "\(identityPath) holds no certificate: activate the device again")
-        }
-        return certificates
+        return try checked { try PEMBundle(pem: pem, path: identityPath).certificates }
     }
 
     /// Saves a new identity.

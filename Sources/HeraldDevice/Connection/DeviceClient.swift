@@ -60,10 +60,11 @@ public final class DeviceClient: ServiceConnection {
         // A dead peer sends no close_notify.
         tls.shutdownTimeout = .seconds(1)
         if let pem = configuration.authorities {
-            guard let authorities = try? NIOSSLCertificate.fromPEMBytes(pem), !authorities.isEmpty else {
-                throw DeviceError(.badAuthority, "the authority's file holds no certificate in PEM")
+            do {
+                tls.trustRoots = .certificates(try NIOSSLCertificate.authorities(pem))
+            } catch {
+                throw DeviceError(.badAuthority, "the authority's file cannot be used: \(error)")
             }
-            tls.trustRoots = .certificates(authorities)
         }
         do {
             return try NIOSSLContext(configuration: tls)

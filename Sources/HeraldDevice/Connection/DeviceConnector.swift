@@ -1,3 +1,4 @@
+import HeraldModel
 import HeraldTrust
 import NIOCore
 import NIOPosix
@@ -58,7 +59,7 @@ struct DeviceConnector {
                         // Server name indication is for names. An address is verified as the peer's address.
                         let tls = try NIOSSLClientHandler(
                             context: context,
-                            serverHostname: isAddress(name) ? nil : name
+                            serverHostname: NumericAddress(name) == nil ? name : nil
                         )
                         try channel.pipeline.syncOperations.addHandler(tls)
                         return try NIOAsyncChannel(wrappingChannelSynchronously: channel)
@@ -79,13 +80,9 @@ struct DeviceConnector {
         #endif
     }
 
-    private func isAddress(_ host: String) -> Bool {
-        (try? SocketAddress(ipAddress: host, port: 0)) != nil
-    }
-
     /// The end of a connection that failed: the reason in words, and whether to try again.
     private func end(for error: any Error) -> DeviceSession.End {
-        let address = "\(configuration.host):\(configuration.port)"
+        let address = HostPort(host: configuration.host, port: configuration.port)
         let fault = TLSFault(error)
         if case .alert(let alert)? = fault, let why = alert.certificateFault {
             // After the handshake an alert is certainly from the service; with TLS 1.3 the service checks the certificate

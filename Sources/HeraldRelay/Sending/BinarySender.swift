@@ -15,6 +15,7 @@ struct BinarySender: RelaySender {
             certificate: certificate,
             authorities: app.authorities
         )
+        configuration.proxy = app.proxy
         configuration.timeout = timeout
         // Rows wait in the queue, so the client need not wait for an unreachable service.
         configuration.waitsForService = false

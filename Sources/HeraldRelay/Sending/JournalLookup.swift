@@ -107,6 +107,21 @@ struct JournalError: Error, Hashable {
     let message: String
 }
 
+extension JournalError {
+    /// The words for an error of the HTTP client, whose own text may quote a field of the request, so its token.
+    fileprivate init(client error: any Error) {
+        switch error {
+        case let error as HTTPClientError
+        where [.connectTimeout, .deadlineExceeded, .readTimeout].contains(error):
+            self.init(message: "it does not answer in time")
+        case is NIOSSLError, is NIOSSLExtraError, is BoringSSLError:
+            self.init(message: "its certificate is not trusted, or it does not speak TLS: check `console` and `ca`")
+        case let error as HTTPClientError: self.init(message: error.shortDescription)
+        default: self.init(message: "it cannot be reached: is it running, and is `console` its address?")
+        }
+    }
+}
+
 /// Client of the journal in the admin API of a Herald's console.
 ///
 /// Herald makes a new token at each start. If it refuses the token, the client reads the file again.
@@ -163,6 +178,7 @@ final class JournalClient: Sendable {
             }
             return lines
         } catch {
+            // Of reading the token or the authorities: Herald's own words.
             return .failure(JournalError(message: "\(error)"))
         }
     }
@@ -176,12 +192,18 @@ final class JournalClient: Sendable {
         var request = HTTPClientRequest(url: "\(address)?\(query)")
         request.headers.add(name: "authorization", value: "Bearer \(token)")
         request.tlsConfiguration = try tls?.get()
-        let response = try await HTTPClient.shared.execute(request, timeout: TimeAmount(timeout))
-        guard response.status != .unauthorized else { return .tokenRefused }
-        guard response.status == .ok else {
-            return .answered(.failure(JournalError(message: "it answers \(response.status.code)")))
+        let response: HTTPClientResponse
+        let body: ByteBuffer
+        do {
+            response = try await HTTPClient.shared.execute(request, timeout: TimeAmount(timeout))
+            guard response.status != .unauthorized else { return .tokenRefused }
+            guard response.status == .ok else {
+                return .answered(.failure(JournalError(message: "it answers \(response.status.code)")))
+            }
+            body = try await response.body.collect(upTo: limit)
+        } catch {
+            return .answered(.failure(JournalError(client: error)))
         }
-        let body = try await response.body.collect(upTo: limit)
         do {
             let lines = try JSONDecoder().decode([JournalLine].self, from: Data(body.readableBytesView))
             let missing = response.headers.first(name: JournalLines.missingNodesField)

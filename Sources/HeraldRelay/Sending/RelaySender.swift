@@ -24,6 +24,7 @@ struct ProviderSender: RelaySender {
             credential: app.providerCredential,
             authorities: app.authorities
         )
+        configuration.proxy = app.proxy
         configuration.timeout = timeout
         // Rows wait in the queue, so the client need not wait for an unreachable service.
         configuration.retry.waitsForService = false
@@ -63,6 +64,7 @@ extension ProviderError {
     var relayReason: String {
         switch code {
         case .untrusted: "Untrusted"
+        case .badProxy: "ProxyRefused"
         case .timedOut: "TimedOut"
         case .badAnswer: "BadAnswer"
         case .overloaded: "Overloaded"

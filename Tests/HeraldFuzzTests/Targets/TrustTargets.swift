@@ -172,6 +172,14 @@ extension FuzzTarget {
     private static func trustFile(_ bytes: [UInt8]) {
         let text = String(decoding: bytes, as: UTF8.self)
         _ = try? PEMBundle(pem: bytes, path: "file")
+        if let file = try? PEMFile(bytes) {
+            _ = (try? file.request(), try? file.revocationList(), try? file.certificateText())
+            _ = try? file.verificationKey()
+            if let key = try? file.signingKey() {
+                let again = try? PEMFile(Array(key.pemRepresentation.utf8)).signingKey()
+                check(again?.rawRepresentation == key.rawRepresentation, "a key is not read as it was written")
+            }
+        }
         if let ring = try? TokenKeyRing(json: bytes) {
             let again = (try? ring.json()).flatMap { try? TokenKeyRing(json: $0) }
             check(again?.keys.map(\.id) == ring.keys.map(\.id), "a key ring is not read as it was written")
