@@ -4,8 +4,9 @@ import SwiftASN1
 struct DERElement {
     /// The structures that people mistake for each other.
     enum Structure: Hashable {
-        /// A certificate, a request or a revocation list: three members, the last a signature.
-        case signed
+        case certificate
+        case request
+        case revocationList
         case publicKey
         case privateKey
         /// RFC 5958 §3.
@@ -19,7 +20,9 @@ struct DERElement {
         /// The label of its block; nil if it is none that Herald knows.
         var label: String? {
             switch self {
-            case .signed: "X509 CRL"
+            case .certificate: "CERTIFICATE"
+            case .request: "CERTIFICATE REQUEST"
+            case .revocationList: "X509 CRL"
             case .publicKey: "PUBLIC KEY"
             case .privateKey: "PRIVATE KEY"
             case .encryptedKey: "ENCRYPTED PRIVATE KEY"
@@ -72,12 +75,22 @@ struct DERElement {
         case _ where kinds.first == .integer && identifier(1) == .data: return .pkcs12
         case [.sequence, .octetString]: return .encryptedKey
         case [.sequence, .bitString]: return .publicKey
-        case [.sequence, .sequence, .bitString] where kinds.count == 3: return .signed
+        case [.sequence, .sequence, .bitString] where kinds.count == 3: return signed
         // PKCS#8, SEC 1, and the many numbers of RSA and DSA.
         case [.integer, .sequence, .octetString], [.integer, .integer, .integer]: return .privateKey
         case _ where kinds.starts(with: [.integer, .octetString]): return .privateKey
         default: return .other
         }
+    }
+}
+
+extension DERElement {
+    /// The kind of an element with a signature: content, algorithm and signature.
+    private var signed: Structure {
+        let kinds = DERElement(members.first)?.members.map(\.identifier) ?? []
+        // A list has times of its own (RFC 5280 §5.1), a request is short (RFC 2986 §4.1).
+        if kinds.contains(.utcTime) || kinds.contains(.generalizedTime) { return .revocationList }
+        return kinds.first == .integer && kinds.count <= 4 ? .request : .certificate
     }
 }
 

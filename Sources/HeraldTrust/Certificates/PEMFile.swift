@@ -1,7 +1,6 @@
 package import Crypto
 import Foundation
 import SwiftASN1
-import X509
 
 /// The content of a file of certificates and keys, in any of the shapes in which people have it.
 ///
@@ -120,8 +119,6 @@ package struct PEMFile: Sendable {
     /// The label of a block with this DER; nil for other bytes.
     private static func label(der: [UInt8]) -> String? {
         guard der.first == 0x30, let element = DERElement(der), element.encoded.count == der.count else { return nil }
-        if (try? Certificate(derEncoded: der)) != nil { return "CERTIFICATE" }
-        if (try? CertificateSigningRequest(derEncoded: der)) != nil { return "CERTIFICATE REQUEST" }
         return element.structure.label
     }
 
@@ -148,7 +145,7 @@ extension PEMFile {
             let der = try der(of: block)
             // TLS reads more certificates than this library: it is the structure that counts. OpenSSL's trusted certificates
             // have more after the certificate.
-            guard let element = DERElement(der), element.structure == .signed,
+            guard let element = DERElement(der), element.structure == .certificate,
                 element.encoded.count == der.count || block.label == "TRUSTED CERTIFICATE"
             else { throw Self.unreadable(block) }
             return element.encoded

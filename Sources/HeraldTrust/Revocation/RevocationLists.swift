@@ -155,7 +155,7 @@ package final class RevocationLists: Sendable {
             // A DER file of megabytes is not parsed twice.
             der = bytes.first == 0x30 ? bytes : try PEMFile(bytes).revocationList()
         } catch {
-            throw TrustError(.untrustedList, "\(source.path) cannot be used: \(error)")
+            throw TrustError(.untrustedList, "\(source.path) is not a revocation list of its authority: \(error)")
         }
         do {
             return try RevocationList(der: der, authority: source.authority)
