@@ -94,6 +94,7 @@ struct ServerConfiguration: SettingTarget {
 
     init() {
         deviceListener.portOption = "--device-port"
+        deviceListener.speech = "MQTT"
         limitShutdown()
     }
 
