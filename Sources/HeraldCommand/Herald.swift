@@ -42,9 +42,9 @@ struct Herald: AsyncParsableCommand {
             explain(error.message, usage: usage, of: name)
         } catch {
             if exitCode(for: error) == .validationFailure,
-                let mistyped = MistypedCommand(Array(CommandLine.arguments.dropFirst()))
+                let wrong = WrongWord(Array(CommandLine.arguments.dropFirst()))
             {
-                explain(mistyped.message, usage: "\(mistyped.parent) <subcommand>", of: mistyped.parent)
+                explain(wrong.message, usage: wrong.usage, of: wrong.command)
             }
             guard isFailure(error) else { exit(withError: error) }
             Terminal.complain("herald: \(oneLine(error))")

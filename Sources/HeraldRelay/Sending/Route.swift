@@ -51,8 +51,27 @@ final class Route: Sendable {
         }
     }
 
-    /// Why the service is not used; nil if it is.
-    var problem: String? { breaker.withLock { $0.reason }.map { "\(name): \($0)" } }
+    /// Why the service is not used, and what to do; nil if it is.
+    var problem: String? {
+        breaker.withLock { $0.reason }.map { reason in
+            advice(reason).map { "\(name): \(reason): \($0)" } ?? "\(name): \(reason)"
+        }
+    }
+
+    /// The remedy for a service that is not used.
+    private func advice(_ reason: String) -> String? {
+        switch reason {
+        case "Untrusted" where app.authorities == nil:
+            "no authority of this machine has signed the service's certificate: give the service's ca.pem with the setting ca"
+        case "Untrusted":
+            "the setting ca has another authority than the service, or its certificate does not name the host, or it refuses "
+                + "the relay's certificate"
+        case "Unreachable": "check the setting service, and whether the service runs"
+        case "TimedOut": "the service does not answer in time"
+        case "BadAnswer": "check the setting service: what answers there is not a push service"
+        default: nil
+        }
+    }
 
     // MARK: - Credential
 
