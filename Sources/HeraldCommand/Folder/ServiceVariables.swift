@@ -21,9 +21,12 @@ struct ServiceVariables {
             ("MQTT_HOST", host),
             ("MQTT_PORT", listeners.device?.description),
             ("EST_PORT", listeners.activation?.description),
+            ("CONSOLE_TOKEN", (try? SafeFile.read(folder.adminTokenPath)).map { String(decoding: $0, as: UTF8.self) }),
             ("CONSOLE_URL", listeners.console.map { "\(scheme)://\(HostPort(host: console, port: $0))" }),
         ]
-        values = all.compactMap { name, value in value.map { (name, $0) } }
+        values = all.compactMap { name, value in
+            value.map { (name, $0.trimmingCharacters(in: .whitespacesAndNewlines)) }
+        }
     }
 
     /// One `NAME=value` a line; a value with special characters is quoted for a shell.
