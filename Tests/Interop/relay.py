@@ -222,7 +222,7 @@ def received(service, ids):
         connection = http.client.HTTPConnection("127.0.0.1", service.listeners["console"], timeout=PATIENCE)
         found = {}
         for id in ids:
-            connection.request("GET", f"/v1/journal?notification={id}", headers={"authorization": f"Bearer {token}"})
+            connection.request("GET", f"/v1/journal?id={id}", headers={"authorization": f"Bearer {token}"})
             with connection.getresponse() as answer:
                 assert answer.status == 200
                 found[id] = sum(line["state"] == "received" for line in json.load(answer))

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from parties import LOWER_UUID, UPPER_UUID, advance, assert_accepted, assert_refused, new_id
+from parties import LOWER_UUID, advance, assert_accepted, assert_refused, new_id
 from provider import HELLO, Provider, away_device, listening_device
 from service import TOPIC, eventually
 
@@ -247,9 +247,9 @@ class TestIdentifiers:
         assert_accepted(provider.push(device.token, id=id), id)
         assert_refused(provider.push("00", id=id), 400, "BadDeviceToken", id)
 
-    def test_a_generated_identifier_is_new_and_in_capitals(self, provider, device):
+    def test_a_generated_identifier_is_new_and_in_lower_case(self, provider, device):
         ids = [provider.push(device.token).id for _ in range(5)] + [provider.push("00").id]
-        assert all(UPPER_UUID.fullmatch(id) for id in ids)
+        assert all(LOWER_UUID.fullmatch(id) for id in ids)
         assert len(set(ids)) == 6
 
     def test_an_identifier_reaches_the_device_and_the_journal(self, parties, provider, device):

@@ -55,6 +55,11 @@ package enum StateGuide {
         case .refusedByDrill: ("A drill refused it.", drillHint)
         case .lostByDrill: ("A drill lost it, and the provider got no answer.", drillHint)
         case .answerWithheldByDrill: ("Herald accepted it, and a drill withheld the answer.", drillHint)
+        case .drillUnheeded:
+            (
+                "Its payload asks for a drill, which had no effect.",
+                "Payload drills are off, or it came through the binary interface. A test of failures needs payload-drills."
+            )
         default: discarded(state)
         }
     }
@@ -140,11 +145,14 @@ extension JournalState {
         }
     }
 
+    /// Whether a line only adds to the life of a notification, and may come after its end.
+    var isRemark: Bool { self == .answerWithheldByDrill || self == .drillUnheeded }
+
     /// Whether nothing more happens to the notification.
     var isFinal: Bool {
         switch self {
         case .received, .storedDeviceOffline, .storedPower, .storedUnacknowledged, .storedBacklog, .storedBudget,
-            .storedBeforeDelivery, .storedForSubscribers, .answerWithheldByDrill:
+            .storedBeforeDelivery, .storedForSubscribers, .answerWithheldByDrill, .drillUnheeded:
             false
         default: true
         }

@@ -8,8 +8,9 @@ import HeraldModel
 ///     {"aps":{…},"herald":{"drill":{"latency":1.5}}}                    seconds
 ///     {"aps":{…},"herald":{"drill":{"silence":"lost"}}}                 or "accepted"
 ///     {"aps":{…},"herald":{"drill":{"connection":"drop"}}}              or "goaway", "shutdown"
+///     {"aps":{…},"herald":{"drill":{"reason":"ServiceUnavailable","first":2}}}
 ///
-/// `latency` combines with each of the others, which exclude each other. The device gets the payload unchanged.
+/// `latency` and `first` combine with each of the others, which exclude each other. The device gets the payload unchanged.
 enum PayloadDrill {
     /// An error in the drill of a payload.
     struct Mistake: Error, Equatable {
@@ -42,6 +43,7 @@ enum PayloadDrill {
             case latency
             case silence
             case connection
+            case first
         }
 
         let reason: RefusalReason?
@@ -49,11 +51,14 @@ enum PayloadDrill {
         let latency: Double?
         let silence: Silence?
         let connection: Connection?
+        let first: Int?
 
         init(from decoder: any Decoder) throws {
             let known = Set(Key.allCases.map(\.rawValue))
             guard known.isSuperset(of: try MemberNames(from: decoder).names) else {
-                throw Mistake(text: "the keys of a drill are reason, retry-after, latency, silence and connection")
+                throw Mistake(
+                    text: "the keys of a drill are reason, retry-after, latency, silence, connection and first"
+                )
             }
             let container = try decoder.container(keyedBy: Key.self)
             reason = try container.decodeIfPresent(RefusalReason.self, forKey: .reason)
@@ -61,6 +66,7 @@ enum PayloadDrill {
             latency = try container.decodeIfPresent(Double.self, forKey: .latency)
             silence = try container.decodeIfPresent(Silence.self, forKey: .silence)
             connection = try container.decodeIfPresent(Connection.self, forKey: .connection)
+            first = try container.decodeIfPresent(Int.self, forKey: .first)
         }
     }
 
@@ -100,6 +106,12 @@ enum PayloadDrill {
         guard [request.reason != nil, request.silence != nil, request.connection != nil].count(where: { $0 }) <= 1
         else {
             throw Mistake(text: "a drill has one of reason, silence and connection")
+        }
+        if let first = request.first {
+            guard DrillLimits.first.contains(first) else {
+                throw Mistake(text: "a drill's first is a number from 1 to \(DrillLimits.first.upperBound)")
+            }
+            verdict.first = first
         }
         if let reason = request.reason { verdict.outcome = .refuse(reason, retryAfter: request.retryAfter) }
         if let silence = request.silence { verdict.outcome = .silence(isAccepted: silence == .accepted) }

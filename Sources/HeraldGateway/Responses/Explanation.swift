@@ -62,8 +62,8 @@ enum Explanation {
         case .discardedBudget:
             let next = status.next.map { "; the next one is possible at \($0.rfc3339)" } ?? ""
             return "discarded: the provider asked for no storage, and the background budget is spent\(next)"
-        case .received, .refusedByDrill, .lostByDrill, .answerWithheldByDrill, .refusedByService, .sentToSubscribers,
-            .storedForSubscribers, .discardedChannelDeleted:
+        case .received, .refusedByDrill, .lostByDrill, .answerWithheldByDrill, .drillUnheeded, .refusedByService,
+            .sentToSubscribers, .storedForSubscribers, .discardedChannelDeleted:
             // An accepted notification with an answer never has these states.
             return status.state.words
         }

@@ -10,7 +10,7 @@ package enum JournalOutcome: String, Codable, CaseIterable, Sendable {
     case sentToSubscribers = "sent_to_subscribers"
     /// The service refused the request.
     case refused
-    /// A drill refused or lost the notification, or withheld its answer.
+    /// A drill refused or lost the notification, or withheld its answer; or its payload asked for one in vain.
     case drilled
 
     package init(_ state: JournalState) {
@@ -30,7 +30,7 @@ package enum JournalOutcome: String, Codable, CaseIterable, Sendable {
             self = .discarded
         case .sentToSubscribers: self = .sentToSubscribers
         case .refusedByService: self = .refused
-        case .refusedByDrill, .lostByDrill, .answerWithheldByDrill: self = .drilled
+        case .refusedByDrill, .lostByDrill, .answerWithheldByDrill, .drillUnheeded: self = .drilled
         }
     }
 }

@@ -55,6 +55,8 @@ package enum JournalState: UInt8, Hashable, Sendable, CaseIterable {
     case answerWithheldByDrill = 62
     /// The service refused the provider's request; ``JournalRefusal`` has the reason.
     case refusedByService = 63
+    /// Its payload asks for a drill, but payload drills are off, or it came through the binary interface.
+    case drillUnheeded = 64
 
     package init(stored reason: StoreReason) {
         switch reason {
@@ -137,6 +139,7 @@ package enum JournalState: UInt8, Hashable, Sendable, CaseIterable {
         case .lostByDrill: "lost (drill)"
         case .answerWithheldByDrill: "answer withheld (drill)"
         case .refusedByService: "refused"
+        case .drillUnheeded: "drill without effect"
         }
     }
 }

@@ -35,6 +35,13 @@ struct PayloadRules {
                 warn(key, "\(key) is not a known key: did you mean aps?")
             }
         }
+        if let drill = members["herald"]?.members?["drill"], drill != .null {
+            warn(
+                "herald.drill",
+                "herald.drill asks for a failure on purpose: only Herald's HTTP/2 API with payload-drills heeds it, and every "
+                    + "other service delivers the notification"
+            )
+        }
         if isUnread(.object(members)) {
             warn(
                 "",

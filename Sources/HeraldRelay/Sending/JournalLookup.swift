@@ -88,14 +88,14 @@ extension RelayApp {
     }
 }
 
-/// Looks up notifications by `apns-id` (`GET /v1/journal?notification=…`).
+/// Looks up notifications by `apns-id` (`GET /v1/journal?id=…`).
 struct HTTP2JournalLookup: JournalLookup {
     /// Maximum length of an answer, in bytes; a notification has about ten lines.
     private static let maximumBytes = 1 << 18
 
     let client: JournalClient
     func result(of id: NotificationID, since start: WallTime) async -> JournalResult {
-        switch await client.lines("notification=\(id)&limit=1000", upTo: Self.maximumBytes) {
+        switch await client.lines("id=\(id)&limit=1000", upTo: Self.maximumBytes) {
         case .success(let answer): JournalResult(answer.lines).lacking(answer.missingNodes)
         case .failure(let error): .unavailable(error.message)
         }

@@ -21,10 +21,20 @@ struct `active drills` {
         _ kind: Drill.Kind = .refuse(.unregistered, retryAfter: nil),
         _ target: Drill.Target = .everybody,
         share: Double = 1,
+        first: Int? = nil,
         for seconds: Int = 60,
+        isLease: Bool = false,
         seed: UInt64 = 1
     ) -> Drill {
-        Drill(kind: kind, target: target, share: share, duration: .seconds(seconds), seed: seed)
+        Drill(
+            kind: kind,
+            target: target,
+            share: share,
+            first: first,
+            duration: .seconds(seconds),
+            isLease: isLease,
+            seed: seed
+        )
     }
 
     private func victims(_ drill: Drill, of count: Int = 1000) -> [Int] {
@@ -69,6 +79,53 @@ struct `active drills` {
         #expect(victims(drill(share: 1)).count == 1000)
         #expect(victims(drill(share: 0.99)).count > 970)
         #expect(victims(drill(share: 0.001), of: 20_000).count < 60)
+    }
+
+    @Test func `fails a number of times, and then succeeds`() {
+        #expect(victims(drill(first: 2), of: 5) == [0, 1])
+        #expect(victims(drill(share: 0.2, first: 3, seed: 7)) == Array(victims(drill(share: 0.2, seed: 7)).prefix(3)))
+        #expect(victims(drill(.latency(.zero ... .zero), first: 1), of: 3) == [0])
+    }
+
+    @Test func `drills with a number make a list of answers`() {
+        var drills = ActiveDrills()
+        for (reason, first) in [(RefusalReason.tooManyRequests, 2), (.serviceUnavailable, 1)] {
+            _ = drills.start(drill(.refuse(reason, retryAfter: nil), first: first), isConfigured: false, now: begin)
+        }
+        let answers = (0..<5).map { _ in drills.judge(subject, now: begin)?.verdict.outcome }
+        let (many, away) = (
+            DrillVerdict.Outcome.refuse(.tooManyRequests, retryAfter: nil),
+            DrillVerdict.Outcome.refuse(.serviceUnavailable, retryAfter: nil)
+        )
+        #expect(answers == [many, many, away, nil, nil])
+        #expect(drills.entries.map(\.hits) == [2, 1])
+    }
+
+    @Test func `a lease lasts as long as it is renewed, whatever the service's clock does`() {
+        var drills = ActiveDrills()
+        let entry = drills.start(drill(for: 30, isLease: true), isConfigured: false, now: begin)
+        #expect(entry?.isOver(at: later(29, wall: 100_000)) == false)
+        let renewed = drills.renew(1, now: later(29, wall: 100_000))
+        #expect(renewed != nil)
+        #expect(drills.entries.first?.isOver(at: later(58, wall: -5)) == false)
+        #expect(drills.entries.first?.isOver(at: later(59)) == true)
+        let none = drills.renew(2, now: begin)
+        _ = drills.start(drill(), isConfigured: false, now: begin)
+        let timed = drills.renew(2, now: begin)
+        #expect(none == nil && timed == nil)
+    }
+
+    @Test func `drills of payloads count each payload for each device token, and forget the oldest`() {
+        var counts = PayloadDrillCounts()
+        let other = Slot(device: DeviceNumber(2), app: AppNumber(1))
+        let slot = subject.slot
+        let taken = (0..<3).map { _ in counts.take(slot, [1], first: 2) }
+        #expect(taken == [true, true, false])
+        let others = [counts.take(slot, [2], first: 1), counts.take(other, [1], first: 1)]
+        #expect(others == [true, true])
+        for number in 0..<DrillLimits.countedPayloads { _ = counts.take(slot, Array("\(number)".utf8), first: 1) }
+        let isForgotten = counts.take(slot, [1], first: 2)
+        #expect(isForgotten)
     }
 
     @Test func `counts only the requests that a drill could hit`() {

@@ -59,9 +59,9 @@ struct `a request` {
         #expect(notification.storedUntil == fixture.now + .seconds(30 * 86_400))
     }
 
-    @Test func `without an identifier is given one in upper case`() throws {
+    @Test func `without an identifier is given one in lower case`() throws {
         let id = try #require(try ask()?.fields["apns-id"])
-        #expect(id == id.uppercased())
+        #expect(id == id.lowercased())
         #expect(NotificationID(id) == fixture.post.envelopes.first?.notification.id)
     }
 

@@ -83,6 +83,15 @@ import Testing
         #expect(findings(aps(members)) == [message])
     }
 
+    @Test func `a drill in the payload is a warning, because only a service for tests heeds it`() {
+        #expect(
+            findings(#"{"aps":{"badge":1},"herald":{"drill":{"reason":"Forbidden"}}}"#).first?.contains(
+                "payload-drills"
+            ) == true
+        )
+        #expect(findings(#"{"aps":{"badge":1},"herald":{"tag":"t","drill":null}}"#) == [])
+    }
+
     @Test func `a dictionary with only a body is a note, because the documents disagree`() {
         let check = PayloadCheck(Array(aps(#""alert":{"body":"x"}"#).utf8), pushType: .alert, now: 0)
         #expect(check.findings.map(\.severity) == [.note] && check.isAccepted)
