@@ -98,7 +98,7 @@ final class DeviceArrivals: Sendable {
             return try await group.next() ?? nil
         }
         try Task.checkCancellation()
-        guard let found else { throw HeraldTestError("no \(what) came within \(time)") }
+        guard let found else { throw HeraldTestError("no \(what) came within \(time)", isTimeout: true) }
         return found
     }
 }
