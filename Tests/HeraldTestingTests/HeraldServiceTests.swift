@@ -79,7 +79,9 @@ import Testing
                 #expect(caught.allSatisfy { ($0.answered ?? .distantPast) >= $0.time && !$0.device.isEmpty })
                 #expect(try await herald.caughtExactly(3, "tag:again", quiet: .milliseconds(10)).count == 3)
                 try await herald.caughtNothing("tag:never", within: .milliseconds(10))
-                let error = await #expect(throws: HeraldTestError.self) { try await herald.caughtExactly(2, "tag:again") }
+                let error = await #expect(throws: HeraldTestError.self) {
+                    try await herald.caughtExactly(2, "tag:again")
+                }
                 #expect(error?.description.hasPrefix("3 requests were caught for tag:again, and 2 are right\n") == true)
             }
         }
