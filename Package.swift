@@ -60,8 +60,9 @@ func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
 
 /// Everything that reads foreign bytes.
 let fuzzed: [Target.Dependency] = [
-    "HeraldModel", "HeraldWire", "HeraldTrust", "HeraldMailbox", "HeraldListener", "HeraldGateway", "HeraldStores",
-    "HeraldCluster", "HeraldNATS", "HeraldPhone", "HeraldRelay", "HeraldCommand", "HeraldWeb", crypto, nioCore, x509,
+    "HeraldJSON", "HeraldModel", "HeraldWire", "HeraldTrust", "HeraldMailbox", "HeraldListener", "HeraldGateway",
+    "HeraldStores", "HeraldCluster", "HeraldNATS", "HeraldDevice", "HeraldPhone", "HeraldRelay", "HeraldCommand",
+    "HeraldWeb", crypto, nioCore, x509,
 ]
 
 let package = Package(
@@ -69,6 +70,7 @@ let package = Package(
     platforms: [.macOS(.v15)],
     products: [
         .executable(name: "herald", targets: ["HeraldCommand"]),
+        .library(name: "HeraldJSON", targets: ["HeraldJSON"]),
         .library(name: "HeraldModel", targets: ["HeraldModel"]),
         .library(name: "HeraldProvider", targets: ["HeraldProvider"]),
         .library(name: "HeraldDevice", targets: ["HeraldDevice"]),
@@ -102,11 +104,12 @@ let package = Package(
         ),
         .systemLibrary(name: "CLibpq", pkgConfig: "libpq", providers: [.apt(["libpq-dev"]), .brew(["libpq"])]),
 
+        herald("HeraldJSON", []),
         herald("HeraldModel", []),
         herald("HeraldWire", ["HeraldModel", nioCore]),
         // A client of NATS that knows nothing of Herald.
         herald("HeraldNATS", [nioCore, nioPosix, nioTLS, nioSSL, crypto, logging]),
-        herald("HeraldTrust", ["HeraldModel", x509, asn1, crypto, cryptoExtras]),
+        herald("HeraldTrust", ["HeraldJSON", "HeraldModel", x509, asn1, crypto, cryptoExtras]),
         herald("HeraldMailbox", ["HeraldModel", logging, metrics, coreMetrics]),
         herald(
             "HeraldListener",
@@ -115,15 +118,15 @@ let package = Package(
         herald(
             "HeraldGateway",
             [
-                "HeraldModel", "HeraldWire", "HeraldTrust", "HeraldMailbox", "HeraldListener", "CNghttp2", nioCore,
-                nioSSL, logging, metrics, coreMetrics,
+                "HeraldJSON", "HeraldModel", "HeraldWire", "HeraldTrust", "HeraldMailbox", "HeraldListener", "CNghttp2",
+                nioCore, nioSSL, logging, metrics, coreMetrics,
             ]
         ),
         herald(
             "HeraldCourier",
             [
-                "HeraldModel", "HeraldWire", "HeraldTrust", "HeraldMailbox", "HeraldListener", nioCore, nioSSL,
-                logging, metrics, coreMetrics,
+                "HeraldJSON", "HeraldModel", "HeraldWire", "HeraldTrust", "HeraldMailbox", "HeraldListener", nioCore,
+                nioSSL, logging, metrics, coreMetrics,
             ]
         ),
         herald("HeraldStores", ["HeraldModel", "HeraldMailbox", "HeraldTrust", "CPosix", grdb, grdbSQLite, logging]),
@@ -133,7 +136,10 @@ let package = Package(
         ),
         herald(
             "HeraldWeb",
-            ["HeraldModel", hummingbird, hummingbirdCore, httpTypes, lifecycle, logging, nioCore, nioHTTP1, nioSSL],
+            [
+                "HeraldJSON", "HeraldModel", hummingbird, hummingbirdCore, httpTypes, lifecycle, logging, nioCore,
+                nioHTTP1, nioSSL,
+            ],
             hasResources: true
         ),
         herald(
@@ -154,16 +160,16 @@ let package = Package(
         herald(
             "HeraldProvider",
             [
-                "HeraldModel", "HeraldWire", "HeraldTrust", "CNghttp2", crypto, logging, coreMetrics, nioCore,
-                nioPosix, nioSSL, nioTLS, tracing,
+                "HeraldJSON", "HeraldModel", "HeraldWire", "HeraldTrust", "CNghttp2", crypto, logging, coreMetrics,
+                nioCore, nioPosix, nioSSL, nioTLS, tracing,
             ]
         ),
         // Apart from HeraldProvider, so that who uses the library builds no database.
         herald(
             "HeraldRelay",
             [
-                "HeraldModel", "HeraldProvider", "HeraldWeb", "CLibpq", grdb, grdbSQLite, httpClient, hummingbird,
-                lifecycle, logging, metrics, coreMetrics, nioCore, nioHTTP1, nioSSL,
+                "HeraldJSON", "HeraldModel", "HeraldProvider", "HeraldWeb", "CLibpq", grdb, grdbSQLite, httpClient,
+                hummingbird, lifecycle, logging, metrics, coreMetrics, nioCore, nioHTTP1, nioSSL,
             ],
             hasResources: true
         ),
@@ -178,7 +184,7 @@ let package = Package(
                 nioSSL, x509,
             ]
         ),
-        herald("HeraldPhone", ["HeraldModel", "HeraldDevice", "CPosix", nioCore, nioPosix]),
+        herald("HeraldPhone", ["HeraldJSON", "HeraldModel", "HeraldDevice", "CPosix", nioCore, nioPosix]),
         // It starts the service as a process, so that its users do not build the service.
         herald(
             "HeraldTesting",
@@ -188,15 +194,16 @@ let package = Package(
         herald(
             "HeraldScreen",
             [
-                "HeraldDevice", "HeraldModel", "HeraldPhone", "HeraldWeb", hummingbird, hummingbirdCore, httpTypes,
-                lifecycle, logging, nioCore,
+                "HeraldDevice", "HeraldJSON", "HeraldModel", "HeraldPhone", "HeraldWeb", hummingbird, hummingbirdCore,
+                httpTypes, lifecycle, logging, nioCore,
             ],
             hasResources: true
         ),
         .executableTarget(
             name: "HeraldCommand",
             dependencies: [
-                "HeraldModel", "HeraldWire", "HeraldTrust", "HeraldMailbox", "HeraldListener", "HeraldGateway",
+                "HeraldJSON", "HeraldModel", "HeraldWire", "HeraldTrust", "HeraldMailbox", "HeraldListener",
+                "HeraldGateway",
                 "HeraldCourier", "HeraldStores", "HeraldConsole", "HeraldActivation", "HeraldProvider", "HeraldRelay",
                 "HeraldDevice", "HeraldPhone", "HeraldDesktop", "HeraldScreen", "HeraldWeb", "HeraldCluster",
                 "HeraldNATS", "CPosix", "CSignals", "CVersion", argumentParser, configuration, crypto, yams,
@@ -212,6 +219,7 @@ let package = Package(
             path: "Tests/HeraldTestSupport",
             swiftSettings: settings
         ),
+        tests("HeraldJSONTests", ["HeraldJSON"]),
         tests("HeraldModelTests", ["HeraldModel"]),
         tests("HeraldWireTests", ["HeraldWire", "HeraldModel", nioCore, nioEmbedded]),
         tests(
@@ -252,7 +260,10 @@ let package = Package(
                 nioPosix,
             ]
         ),
-        tests("HeraldWebTests", ["HeraldWeb", hummingbird, logging, nioCore, nioEmbedded, nioHTTP1, nioPosix]),
+        tests(
+            "HeraldWebTests",
+            ["HeraldWeb", hummingbird, hummingbirdCore, httpTypes, logging, nioCore, nioEmbedded, nioHTTP1, nioPosix]
+        ),
         tests(
             "HeraldConsoleTests",
             [
@@ -267,7 +278,7 @@ let package = Package(
         tests(
             "HeraldProviderTests",
             [
-                "HeraldProvider", "HeraldListener", "HeraldGateway", "HeraldMailbox", "HeraldModel",
+                "HeraldProvider", "HeraldJSON", "HeraldListener", "HeraldGateway", "HeraldMailbox", "HeraldModel",
                 "HeraldTestSupport", "HeraldTrust", "HeraldWire", coreMetrics, crypto, inMemoryTracing, logging,
                 metricsTestKit, nioCore, nioPosix, nioSSL, tracing,
             ]
@@ -280,21 +291,22 @@ let package = Package(
             "HeraldDeviceTests",
             ["HeraldDevice", "HeraldModel", "HeraldTrust", "HeraldWire", "HeraldTestSupport", asn1, x509]
         ),
-        tests("HeraldPhoneTests", ["HeraldPhone", "HeraldDevice", "HeraldModel"]),
+        tests("HeraldPhoneTests", ["HeraldPhone", "HeraldDevice", "HeraldJSON", "HeraldModel"]),
         tests("HeraldTestingTests", ["HeraldTesting", "HeraldModel", "HeraldPhone", "HeraldProvider"]),
         tests("HeraldDesktopTests", ["HeraldDesktop", "HeraldPhone", "HeraldModel"]),
         tests(
             "HeraldScreenTests",
             [
-                "HeraldScreen", "HeraldDevice", "HeraldModel", "HeraldPhone", "HeraldWeb", httpClient, lifecycle,
-                logging, nioCore, nioHTTP1,
+                "HeraldScreen", "HeraldDevice", "HeraldJSON", "HeraldModel", "HeraldPhone", "HeraldWeb", httpClient,
+                lifecycle, logging, nioCore, nioHTTP1,
             ]
         ),
         tests(
             "HeraldCommandTests",
             [
-                "HeraldCluster", "HeraldCommand", "HeraldConsole", "HeraldDevice", "HeraldGateway", "HeraldMailbox",
-                "HeraldModel", "HeraldPhone", "HeraldProvider", "HeraldRelay", "HeraldStores", "HeraldTestSupport",
+                "HeraldCluster", "HeraldCommand", "HeraldConsole", "HeraldDevice", "HeraldGateway", "HeraldJSON",
+                "HeraldMailbox", "HeraldModel", "HeraldPhone", "HeraldProvider", "HeraldRelay", "HeraldStores",
+                "HeraldTestSupport",
                 "HeraldTrust", "HeraldWire",
                 "HeraldWeb", argumentParser, httpClient, logging, nioCore,
             ]
@@ -381,8 +393,8 @@ if Context.environment["HERALD_DEVELOPMENT"] != nil {
         example(
             "KitchenTimer",
             [
-                "HeraldModel", "HeraldPhone", "HeraldProvider", argumentParser, httpClient, httpTypes, hummingbird,
-                logging, nioCore, nioHTTP1, lifecycle,
+                "HeraldJSON", "HeraldModel", "HeraldPhone", "HeraldProvider", argumentParser, httpClient, httpTypes,
+                hummingbird, logging, nioCore, nioHTTP1, lifecycle,
             ]
         ),
     ]

@@ -21,6 +21,7 @@ let package = Package(
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "HeraldJSON", package: "herald"),
                 .product(name: "HeraldModel", package: "herald"),
                 .product(name: "HeraldPhone", package: "herald"),
                 .product(name: "HeraldProvider", package: "herald"),

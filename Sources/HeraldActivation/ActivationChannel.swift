@@ -110,6 +110,10 @@ private final class ConnectionGuard: ChannelInboundHandler {
             handshake?.cancel()
             handshake = nil
             context.pipeline.syncOperations.removeHandler(nameReader, promise: nil)
+        case is PlainConnection:
+            handshake?.cancel()
+            handshake = nil
+            refusals.notePlain(context.channel)
         case is ChannelShouldQuiesceEvent:
             end?.cancel()
             end = close(context, in: configuration.shutdownTimeout)

@@ -30,6 +30,7 @@ package struct ActivationConfiguration: Sendable {
 
     package init(host: String, port: Int) {
         listener = ListenerConfiguration(name: "activation", host: host, port: port)
+        listener.speech = "HTTP"
         listener.maximumConnections = 1000
     }
 }

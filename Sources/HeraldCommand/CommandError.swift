@@ -8,6 +8,8 @@ struct CommandError: Error, Hashable {
         case configuration
         /// A file cannot be read or written.
         case file
+        /// A file that the settings name is missing, forbidden, open to others, or not what it should be.
+        case unusableFile
         /// The data folder is missing, damaged, open to others, or not Herald's.
         case folder
         /// Another process works on the data folder.
@@ -16,6 +18,8 @@ struct CommandError: Error, Hashable {
         case port
         /// The other side refused.
         case refused
+        /// The service has refused this device for good.
+        case dismissed
         /// The other side does not answer.
         case unreachable
     }

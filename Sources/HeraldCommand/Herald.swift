@@ -3,7 +3,7 @@ import ArgumentParser
 /// The command `herald`.
 ///
 /// It exits 0 on success, 64 on wrong usage (`EX_USAGE`), and 1 otherwise, after one line on standard error that says
-/// what is wrong and how to mend it.
+/// what is wrong and how to mend it. ``ExitStatus`` has those of services that no restart can mend.
 @main
 struct Herald: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -42,21 +42,20 @@ struct Herald: AsyncParsableCommand {
             explain(error.message, usage: usage, of: name)
         } catch {
             if exitCode(for: error) == .validationFailure,
-                let mistyped = MistypedCommand(Array(CommandLine.arguments.dropFirst()))
+                let wrong = WrongWord(Array(CommandLine.arguments.dropFirst()))
             {
-                explain(mistyped.message, usage: "\(mistyped.parent) <subcommand>", of: mistyped.parent)
+                explain(wrong.message, usage: wrong.usage, of: wrong.command)
             }
             guard isFailure(error) else { exit(withError: error) }
             Terminal.complain("herald: \(oneLine(error))")
-            exit(withError: ExitCode.failure)
+            exit(withError: ExitStatus.of(error, from: asked))
         }
     }
 
     /// Ends as the parser does where it finds wrong usage.
     private static func explain(_ message: String, usage: String, of name: String) -> Never {
-        Terminal.complain("Error: \(message)")
-        Terminal.complain("Usage: \(usage)")
-        Terminal.complain("  See '\(name) --help' for more information.")
+        let lines = "Error: \(message)\nUsage: \(usage)\n  See '\(name) --help' for more information."
+        for line in lines.split(separator: "\n") { Terminal.complain(String(line)) }
         exit(withError: ExitCode.validationFailure)
     }
 

@@ -106,7 +106,9 @@ package struct Console: Sendable {
         let router = Router(context: ConsoleContext.self)
         router.add(
             middleware: WebFailures(logger: logger) { error in
-                (error as? AdminError).map { WebRefusal($0.code.httpStatus, $0.message) }
+                (error as? AdminError).map {
+                    WebRefusal($0.code.httpStatus, $0.message, retryAfter: $0.retryAfter)
+                }
             }
         )
         if let check { router.add(middleware: check) }

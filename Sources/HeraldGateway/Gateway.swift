@@ -54,7 +54,6 @@ package final class Gateway: Sendable {
             confirmations: confirmations,
             clock: clock,
             logger: logger,
-            refusals: refusals,
             drills: drills ?? DrillService(clock: clock, logger: logger),
             catcher: catcher ?? CatchService(clock: clock, logger: logger),
             rules: ReloadableRules(configuration.rules),

@@ -32,6 +32,7 @@ package struct GatewayConfiguration: Sendable {
     package init(host: String, port: Int, environment: PushEnvironment) {
         listener = ListenerConfiguration(name: "provider API", host: host, port: port)
         listener.portOption = "--api-port"
+        listener.speech = "HTTP/2"
         listener.maximumConnections = 10_000
         // One read burst is posted and answered together; buffers grow to this size only under load.
         listener.readBytes = 64 * 1024

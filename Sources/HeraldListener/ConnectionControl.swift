@@ -136,7 +136,10 @@ package struct AdmittedConnection: Sendable {
     /// Only for the event loop.
     package func makeNameReader(on eventLoop: any EventLoop) -> ServerNameReader {
         let (number, control) = (number, control)
-        return ServerNameReader(turns: control.handshakes(on: eventLoop)) { control.handshakeBegan(number) }
+        let words = control.configuration.wordsForPlain
+        return ServerNameReader(words: words, turns: control.handshakes(on: eventLoop)) {
+            control.handshakeBegan(number)
+        }
     }
 }
 

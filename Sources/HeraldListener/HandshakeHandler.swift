@@ -13,6 +13,8 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
     private let tls: NIOSSLServerHandler
     private let nameReader: ServerNameReader
     private let timeout: TimeAmount
+    /// The answer to a client that speaks HTTP/1.1 over TLS; nil leaves it to the port's protocol.
+    private let words: String?
     private let refusals: RefusalLog
     private let initializer: TLSListener.Initializer
     /// Errors may follow each other; one connection is one refusal.
@@ -24,6 +26,7 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
         tls: NIOSSLServerHandler,
         nameReader: ServerNameReader,
         timeout: TimeAmount,
+        words: String? = nil,
         refusals: RefusalLog,
         initializer: @escaping TLSListener.Initializer
     ) {
@@ -31,6 +34,7 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
         self.tls = tls
         self.nameReader = nameReader
         self.timeout = timeout
+        self.words = words
         self.refusals = refusals
         self.initializer = initializer
     }
@@ -45,6 +49,11 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        if event is PlainConnection {
+            timer?.cancel()
+            isOver = true
+            return refusals.notePlain(context.channel)
+        }
         guard case TLSUserEvent.handshakeCompleted(let negotiated) = event else {
             return context.fireUserInboundEventTriggered(event)
         }
@@ -57,6 +66,9 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
                 negotiatedProtocol: negotiated,
                 connection: connection
             )
+            if let words, negotiated == nil {
+                try HTTP1Answer.add(words, behind: tls, of: context.channel, refusals)
+            }
             try admit(peer, context)
             let pipeline = context.pipeline.syncOperations
             pipeline.removeHandler(nameReader, promise: nil)

@@ -5,6 +5,10 @@ package import NIOSSL
 package struct ListenerConfiguration: Sendable {
     /// Name in logs and errors: `provider API`, `devices`.
     package var name: String
+    /// The protocol over TLS, and how to ask for it, for the answer to a client of another one: `MQTT`.
+    package var speech = "TLS"
+    /// Whether the protocol waits for the client's first bytes.
+    package var isClientFirst = true
     /// IP address or host name to listen on.
     package var host: String
     /// The port; 0 picks a free one.
@@ -49,6 +53,12 @@ package struct ListenerConfiguration: Sendable {
         self.host = host
         self.port = port
     }
+
+    /// The answer to a client without TLS.
+    var wordsForPlain: String { "this port (\(name)) speaks \(speech) over TLS, and your client spoke without TLS" }
+
+    /// The answer to a client that speaks HTTP/1.1 over TLS.
+    var wordsForHTTP1: String { "this port (\(name)) speaks \(speech) only, and your client spoke HTTP/1.1" }
 
     /// Maximum number of unknown connections of one network, at least 16.
     package var unknownPerNetwork: Int { max(16, maximumConnections * unknownShare / 100) }

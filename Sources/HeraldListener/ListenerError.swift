@@ -1,3 +1,4 @@
+import HeraldModel
 import NIOCore
 
 #if canImport(Glibc)
@@ -24,7 +25,7 @@ package struct ListenerError: Error, Sendable, CustomStringConvertible {
 
     init(cannotOpen listener: ListenerConfiguration, cause: any Error) {
         code = .cannotOpen
-        let address = "\(listener.host):\(listener.port)"
+        let address = HostPort(host: listener.host, port: listener.port)
         let problem =
             switch (cause as? IOError)?.errnoCode {
             case EADDRINUSE:

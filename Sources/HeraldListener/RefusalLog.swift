@@ -55,9 +55,14 @@ package final class RefusalLog: Sendable {
         note(reason, reason.words, channel)
     }
 
-    /// The client speaks HTTP/1.1 to a listener of HTTP/2.
-    package func noteHTTP1(_ channel: any Channel) {
-        note(.http1, "the client speaks HTTP/1.1: this API is HTTP/2 only", channel)
+    /// The client speaks HTTP/1.1 over TLS to a listener of something else, in the words of the answer.
+    func noteHTTP1(_ words: String, _ channel: any Channel) {
+        note(.http1, words, channel)
+    }
+
+    /// The client speaks without TLS.
+    package func notePlain(_ channel: any Channel) {
+        note(.notTLS, TLSFault.notTLS.description, channel)
     }
 
     /// An error that nobody caused by intent ended the connection right after the handshake.

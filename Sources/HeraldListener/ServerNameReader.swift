@@ -5,7 +5,8 @@ package import NIOCore
 ///
 /// It passes the message on in one piece once it is complete and the handshake's turn has come, so the handshake begins
 /// once. The TLS handler judges everything that is not a ClientHello with a name. A client that is asked for another
-/// ClientHello (HelloRetryRequest) waits for another turn: only then the expensive part begins.
+/// ClientHello (HelloRetryRequest) waits for another turn: only then the expensive part begins. A client without TLS gets
+/// a plain answer, and then its connection ends.
 package final class ServerNameReader: ChannelDuplexHandler, RemovableChannelHandler {
     package typealias InboundIn = ByteBuffer
     package typealias InboundOut = ByteBuffer
@@ -24,25 +25,35 @@ package final class ServerNameReader: ChannelDuplexHandler, RemovableChannelHand
     private var isWaiting = false
     /// Whether the next bytes for the client are the answer to its first ClientHello.
     private var isAnswerAwaited = true
+    /// The answer to a client without TLS; nil leaves it to TLS.
+    private let words: String?
+    private var isRefused = false
     private let turns: HandshakeQueue?
     private let hasBegun: () -> Void
 
     /// - Parameters:
+    ///   - words: What the port says to a client without TLS.
     ///   - turns: Says when the handshake may begin; nil for at once.
     ///   - hasBegun: Called when the handshake begins.
-    init(turns: HandshakeQueue? = nil, hasBegun: @escaping () -> Void = {}) {
+    init(words: String? = nil, turns: HandshakeQueue? = nil, hasBegun: @escaping () -> Void = {}) {
+        self.words = words
         self.turns = turns
         self.hasBegun = hasBegun
     }
 
     package func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        guard !isRefused else { return }
         guard hello != nil else {
             noteAlert(unwrapInboundIn(data))
             return context.fireChannelRead(data)
         }
         let bytes = unwrapInboundIn(data)
         if !isAnswerAwaited { noteAlert(bytes) }
-        guard hello?.append(bytes) == true, !isWaiting else { return }
+        let isComplete = hello?.append(bytes) == true
+        if let words, isAnswerAwaited, let all = hello?.bytes.readableBytesView, !OtherProtocol.isTLS(all) {
+            return refuse(OtherProtocol(all), words, context)
+        }
+        guard isComplete, !isWaiting else { return }
         if isAnswerAwaited { name = hello?.serverName }
         if let turns, !turns.begins(of: Self.network(context.channel), later: { self.begin(context) }) {
             isWaiting = true
@@ -80,6 +91,19 @@ package final class ServerNameReader: ChannelDuplexHandler, RemovableChannelHand
         setReading(true, context)
         context.fireChannelReadComplete()
         return true
+    }
+
+    /// Answers a client without TLS; nil waits for more of its bytes.
+    private func refuse(_ other: OtherProtocol?, _ words: String, _ context: ChannelHandlerContext) {
+        guard let other else { return }
+        isRefused = true
+        hello = nil
+        let channel = context.channel
+        context.fireUserInboundEventTriggered(PlainConnection())
+        context.writeAndFlush(wrapOutboundOut(other.answer(words)), promise: nil)
+        // Closed at once, the socket would be reset by bytes that still come, and the answer lost.
+        context.close(mode: .output, promise: nil)
+        context.eventLoop.assumeIsolated().scheduleTask(in: TLSShutdown.longestWait) { channel.close(promise: nil) }
     }
 
     private static func network(_ channel: any Channel) -> ClientNetwork {

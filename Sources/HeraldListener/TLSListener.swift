@@ -135,6 +135,7 @@ package final class TLSListener: Sendable {
             tls: tls,
             nameReader: nameReader,
             timeout: TimeAmount(configuration.handshakeTimeout),
+            words: configuration.isClientFirst ? configuration.wordsForHTTP1 : nil,
             refusals: control.refusals,
             initializer: initializer
         )

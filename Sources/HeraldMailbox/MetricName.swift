@@ -68,6 +68,7 @@ struct PostOfficeMetrics: Sendable {
     private let written = Counter(label: MetricName.deliveries, dimensions: [("result", "written")])
     private let tooLarge = Counter(label: MetricName.deliveries, dimensions: [("result", "too_large")])
     private let expired = Counter(label: MetricName.deliveries, dimensions: [("result", "expired")])
+    private let endsConnection = Counter(label: MetricName.deliveries, dimensions: [("result", "ends_connection")])
 
     func show(waiting: Int, connected: Int, memory: Int) {
         self.waiting.record(waiting)
@@ -82,6 +83,7 @@ struct PostOfficeMetrics: Sendable {
         case .written: written.increment()
         case .tooLarge: tooLarge.increment()
         case .expired: expired.increment()
+        case .endsConnection: endsConnection.increment()
         }
     }
 }

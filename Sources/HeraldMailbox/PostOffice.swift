@@ -163,9 +163,9 @@ package final class PostOffice: Sendable {
         at(device) { $0.open(apps, on: device, fence: fence) }
     }
 
-    /// Ends a connection's subscription to an app.
-    package func close(_ slot: Slot, fence: UInt64) {
-        at(slot.device) { $0.close(slot, fence: fence) }
+    /// Ends a connection's subscription to an app, or with `awaitsToken` suspends it until the device presents the app's token.
+    package func close(_ slot: Slot, fence: UInt64, awaitsToken: Bool = false) {
+        at(slot.device) { $0.close(slot, fence: fence, awaitsToken: awaitsToken) }
     }
 
     /// Ends a delivery that the courier has finished.

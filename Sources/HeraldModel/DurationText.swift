@@ -18,6 +18,11 @@ package enum DurationText {
         return .milliseconds(milliseconds)
     }
 
+    /// Reads a duration with its unit, for what cannot be undone: a bare `7` may be meant as days.
+    package static func readWithUnit(_ text: some StringProtocol) -> Duration? {
+        text.last?.isLetter == true ? read(text) : nil
+    }
+
     /// Writes a duration in the largest unit that needs no fraction.
     package static func write(_ duration: Duration) -> String {
         let milliseconds = duration.wholeMilliseconds

@@ -12,8 +12,7 @@ package struct Notification: Sendable {
     package let pushType: PushType
     /// The credential of the provider; not stored, since only the journal's first line has it.
     package let sender: SenderNumber
-    /// 1 to 64 bytes, or nil.
-    package let collapseID: String?
+    package let collapseID: CollapseID?
     /// JSON, byte for byte as the provider sent it.
     package let payload: [UInt8]
 
@@ -25,7 +24,7 @@ package struct Notification: Sendable {
         storedUntil: WallTime?,
         priority: Priority,
         pushType: PushType,
-        collapseID: String?,
+        collapseID: CollapseID?,
         payload: [UInt8],
         sender: SenderNumber = .unknown
     ) {

@@ -24,9 +24,13 @@ package enum PayloadScanner {
         payload.withUnsafeBytes { scan($0) }
     }
 
-    /// Whether a payload only wakes its app: `aps` has `content-available` of 1, and no `alert`, `badge` or `sound`.
+    /// Whether a payload only wakes its app: `aps` has `content-available`, the number 1, and no `alert`, `badge` or `sound`.
     ///
-    /// This identifies a background notification without `apns-push-type`. Keys with escapes do not count.
+    /// This identifies a background notification without `apns-push-type`. It is the one definition for all of Herald:
+    ///
+    /// - 1 is the number, however it is written: `1.0` and `10e-1` too, but neither `true` nor `"1"`.
+    /// - `null` counts as absent, and every other value as present: also `""`, `{}`, and a badge of 0, which removes one.
+    /// - Of members with the same key the last counts, and escapes in keys do not matter (RFC 8259 §8.3).
     package static func isSilent(_ payload: [UInt8]) -> Bool {
         survey(payload).isSilent
     }
@@ -37,9 +41,20 @@ package enum PayloadScanner {
             var scan = JSONScan(bytes: bytes)
             let verdict = scan.run()
             guard case .object(hasAps: true) = verdict else { return (verdict, false) }
-            return (verdict, scan.isContentAvailable && !scan.isNoticeable)
+            return (verdict, scan.aps == .contentAvailable)
         }
     }
+}
+
+/// The members of `aps` that tell whether a payload is silent.
+private struct ApsMembers: OptionSet {
+    let rawValue: UInt8
+
+    /// The number 1.
+    static let contentAvailable = ApsMembers(rawValue: 1)
+    static let alert = ApsMembers(rawValue: 2)
+    static let badge = ApsMembers(rawValue: 4)
+    static let sound = ApsMembers(rawValue: 8)
 }
 
 /// One pass over one document: a position, and a stack of one bit per open bracket.
@@ -53,9 +68,10 @@ private struct JSONScan {
     var hasAps = false
     /// Whether the innermost key at the top level was `aps`.
     private var isInAps = false
-    /// The members of `aps`.
-    private(set) var isContentAvailable = false
-    private(set) var isNoticeable = false
+    /// The members of the last `aps` that tell whether it is silent.
+    private(set) var aps: ApsMembers = []
+    /// Whether the string that was read last has an escape.
+    private var hasEscape = false
 
     init(bytes: UnsafeRawBufferPointer) {
         self.bytes = bytes
@@ -138,34 +154,71 @@ private struct JSONScan {
         if depth == 2, isInAps { note(start..<start + length) }
         guard depth == 1 else { return true }
         isInAps = false
-        if length == 5, bytes[start + 1] == UInt8(ascii: "a"), bytes[start + 2] == UInt8(ascii: "p"),
-            bytes[start + 3] == UInt8(ascii: "s")
-        {
+        if isKey("aps", start..<start + length) {
             skipSpace()
             hasAps = peek() == UInt8(ascii: "{")
             isInAps = hasAps
+            aps = []
         }
         return true
     }
 
     /// Notes a key of `aps` that tells the push type; the position is behind its colon.
     private mutating func note(_ key: Range<Int>) {
-        func isKey(_ text: StaticString) -> Bool {
-            guard key.count == text.utf8CodeUnitCount + 2 else { return false }
-            for offset in 0..<text.utf8CodeUnitCount
-            where bytes[key.lowerBound + 1 + offset] != text.utf8Start[offset] { return false }
-            return true
+        guard let member = member(key) else { return }
+        skipSpace()
+        // Of several values the last counts.
+        let counts = member == .contentAvailable ? isOne : peek() != UInt8(ascii: "n")
+        if counts { aps.insert(member) } else { aps.remove(member) }
+    }
+
+    private func member(_ key: Range<Int>) -> ApsMembers? {
+        if isKey("alert", key) { return .alert }
+        if isKey("badge", key) { return .badge }
+        if isKey("sound", key) { return .sound }
+        return isKey("content-available", key) ? .contentAvailable : nil
+    }
+
+    /// Whether the key that was just read, with its quotes, is a text of ASCII without escapes.
+    private func isKey(_ text: StaticString, _ key: Range<Int>) -> Bool {
+        let inside = key.lowerBound + 1..<key.upperBound - 1
+        let count = text.utf8CodeUnitCount
+        guard inside.count == count else { return hasEscape && inside.count > count && isEscapedKey(text, inside) }
+        for offset in 0..<count where bytes[inside.lowerBound + offset] != text.utf8Start[offset] { return false }
+        return true
+    }
+
+    /// Whether a key with escapes spells a text of ASCII; of its characters only `\u` can escape.
+    private func isEscapedKey(_ text: StaticString, _ inside: Range<Int>) -> Bool {
+        var place = inside.lowerBound
+        for offset in 0..<text.utf8CodeUnitCount {
+            guard place < inside.upperBound else { return false }
+            var unit = UInt32(bytes[place])
+            place += 1
+            if unit == UInt8(ascii: "\\") {
+                guard inside.upperBound - place >= 5, bytes[place] == UInt8(ascii: "u") else { return false }
+                unit = bytes[place + 1..<place + 5].reduce(0) { $0 << 4 | UInt32(Hex.value(of: $1) ?? 0) }
+                place += 5
+            }
+            guard unit == text.utf8Start[offset] else { return false }
         }
-        if isKey("content-available") {
-            skipSpace()
-            let next = position + 1 < bytes.count ? bytes[position + 1] : 0
-            // `1` and nothing more: neither `10` nor `1.5`.
-            isContentAvailable =
-                peek() == UInt8(ascii: "1") && !(UInt8(ascii: "0")...UInt8(ascii: "9")).contains(next)
-                && next != UInt8(ascii: ".") && next | 0x20 != UInt8(ascii: "e")
-        } else if isKey("alert") || isKey("badge") || isKey("sound") {
-            isNoticeable = true
+        return place == inside.upperBound
+    }
+
+    /// Whether the value at the position is the number 1.
+    private var isOne: Bool {
+        let isOfNumber: (UInt8) -> Bool = { byte in
+            switch byte {
+            case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "+"), UInt8(ascii: "."),
+                UInt8(ascii: "e"), UInt8(ascii: "E"):
+                true
+            default: false
+            }
         }
+        guard let first = peek(), isOfNumber(first) else { return false }
+        let number = bytes[position...].prefix(while: isOfNumber)
+        if number.count == 1 { return first == UInt8(ascii: "1") }
+        return Double(String(decoding: number, as: UTF8.self)) == 1
     }
 
     private mutating func scalar(_ first: UInt8) -> Bool {
@@ -215,6 +268,7 @@ private struct JSONScan {
 
     /// RFC 8259 §7, with eight bytes at a time where they are all plain ASCII.
     private mutating func string() -> Bool {
+        hasEscape = false
         position += 1
         while position < bytes.count {
             if bytes.count - position >= 8 {
@@ -231,6 +285,7 @@ private struct JSONScan {
                 return true
             case UInt8(ascii: "\\"):
                 guard escape() else { return false }
+                hasEscape = true
             case 0..<0x20:
                 return false
             case 0x20..<0x80:

@@ -16,6 +16,18 @@ public enum PushEnvironment: String, Hashable, Sendable, CaseIterable, Codable {
         return found ?? Array(name.utf8).withUnsafeBufferPointer { namesSandbox($0) } ? .sandbox : nil
     }
 
+    /// The server name by which a client reaches this environment of a service that has both.
+    ///
+    /// - Parameter host: The service's host.
+    /// - Returns: In the sandbox `sandbox.` and the host, Apple's own name of the sandbox, or the host itself if it names the
+    ///   sandbox already; nil for an address, which cannot name an environment. In production the host itself.
+    package func serverName(of host: String) -> String? {
+        guard self == .sandbox, Self.named(by: host) != .sandbox else { return host }
+        guard !host.contains(":"), host.contains(where: \.isLetter) else { return nil }
+        let apple = ".push.apple.com"
+        return host.hasSuffix(apple) ? host.dropLast(apple.count) + ".sandbox" + apple : "sandbox.\(host)"
+    }
+
     private static func namesSandbox(_ name: UnsafeBufferPointer<UInt8>) -> Bool {
         holds("sandbox", name) || holds("development", name)
     }

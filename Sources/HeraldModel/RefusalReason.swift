@@ -68,7 +68,7 @@ public enum RefusalReason: String, Hashable, Sendable, CaseIterable, Codable, Er
     private var row: Row {
         switch self {
         case .badChannelID: (400, .unknown, .giveUp, nil, "the channel identifier is not base64, or too long")
-        case .badCollapseID: (400, .protocolError, .giveUp, nil, "the collapse identifier is longer than 64 bytes")
+        case .badCollapseID: (400, .protocolError, .giveUp, nil, "the collapse identifier is not \(CollapseID.rule)")
         case .badDeviceToken:
             (
                 400, .invalidToken, .giveUp, nil,

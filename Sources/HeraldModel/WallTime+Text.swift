@@ -1,11 +1,13 @@
 extension WallTime {
+    /// The first and the last moment that RFC 3339 can write in UTC, in milliseconds.
+    private static let first: Int64 = -62_167_219_200_000
+    private static let last: Int64 = 253_402_300_799_999
+
     /// The moment in RFC 3339, in UTC with milliseconds: `2026-11-21T02:34:56.789Z`.
     ///
     /// Saturates at the year 9999, the last one of RFC 3339.
     package var rfc3339: String {
-        let last: Int64 = 253_402_300_799_999
-        let first: Int64 = -62_167_219_200_000
-        let total = min(max(milliseconds, first), last)
+        let total = min(max(milliseconds, WallTime.first), WallTime.last)
         let (day, inDay) = WallTime.floorDivide(total, 86_400_000)
         let (year, month, dayOfMonth) = WallTime.civil(day)
         func digits(_ value: Int64, _ width: Int) -> String {
@@ -17,23 +19,37 @@ extension WallTime {
         return "\(date)T\(time).\(digits(inDay % 1000, 3))Z"
     }
 
-    /// Reads `2026-11-21T02:34:56Z`, with or without a fraction of a second, in UTC (RFC 3339 §5.6 with the offset `Z`).
+    /// Reads `2026-11-21T02:34:56Z` or `2026-11-21T03:34:56+01:00`, with or without a fraction of a second (RFC 3339 §5.6).
     /// - Returns: nil for every other text, and for a day that does not exist.
     package init?(rfc3339 text: some StringProtocol) {
         let bytes = Array(text.utf8)
-        guard bytes.count > 19, bytes.last == UInt8(ascii: "Z") || bytes.last == UInt8(ascii: "z"),
-            bytes[10] | 0x20 == UInt8(ascii: "t"), let whole = WallTime(dateAndTime: bytes)
+        guard bytes.count > 19, bytes.count <= 35, bytes[10] | 0x20 == UInt8(ascii: "t"),
+            let (offset, end) = WallTime.offset(bytes), end >= 19, let whole = WallTime(dateAndTime: bytes)
         else { return nil }
         var fraction: Int64 = 0
-        if bytes.count > 20 {
-            guard bytes[19] == UInt8(ascii: "."), bytes.count > 21, bytes.count <= 30,
-                WallTime.number(bytes, 20..<(bytes.count - 1)) != nil
-            else { return nil }
-            for index in 20..<23 {
-                fraction = fraction * 10 + (index < bytes.count - 1 ? Int64(bytes[index] - 0x30) : 0)
+        if end > 19 {
+            guard bytes[19] == UInt8(ascii: "."), (21...29).contains(end), WallTime.number(bytes, 20..<end) != nil
+            else {
+                return nil
             }
+            for index in 20..<23 { fraction = fraction * 10 + (index < end ? Int64(bytes[index] - 0x30) : 0) }
         }
-        self.init(milliseconds: whole.milliseconds + fraction)
+        let moment = whole.milliseconds + fraction - offset * 60_000
+        guard (WallTime.first...WallTime.last).contains(moment) else { return nil }
+        self.init(milliseconds: moment)
+    }
+
+    /// The offset at the end of a time, in minutes, and where it begins.
+    private static func offset(_ bytes: [UInt8]) -> (minutes: Int64, start: Int)? {
+        guard let last = bytes.last, last != UInt8(ascii: "Z"), last != UInt8(ascii: "z") else {
+            return (0, bytes.count - 1)
+        }
+        let start = bytes.count - 6
+        guard start >= 0, bytes[start] == UInt8(ascii: "+") || bytes[start] == UInt8(ascii: "-"),
+            bytes[start + 3] == UInt8(ascii: ":"), let hours = number(bytes, (start + 1)..<(start + 3)), hours < 24,
+            let minutes = number(bytes, (start + 4)..<(start + 6)), minutes < 60
+        else { return nil }
+        return ((hours * 60 + minutes) * (bytes[start] == UInt8(ascii: "-") ? -1 : 1), start)
     }
 
     /// Reads the first 19 bytes of `2026-11-21T02:34:56`, in UTC, with any byte between date and time.

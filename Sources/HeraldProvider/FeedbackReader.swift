@@ -8,6 +8,8 @@ import NIOSSL
 /// An entry of the feedback list: a device token that no longer works.
 public struct FeedbackEntry: Hashable, Sendable {
     /// When the service found that the app was removed; a token registered after this moment is valid again.
+    ///
+    /// In Herald it is the time of the first notification that was sent in vain.
     public let time: WallTime
     /// The token's bytes.
     public let token: [UInt8]
@@ -32,9 +34,9 @@ public func readFeedback(
     guard case .certificate = configuration.credential.kind else {
         throw ProviderError(.badCredential, "the feedback service needs a provider certificate, not a key")
     }
-    let context = try ProviderTLS.context(configuration)
+    let connector = try Connector(configuration)
     do {
-        try await FeedbackReader(configuration: configuration, context: context).read(body)
+        try await FeedbackReader(connector: connector).read(body)
     } catch let error as ProviderError {
         throw error
     } catch let error as CancellationError {
@@ -42,30 +44,23 @@ public func readFeedback(
     } catch let error as FeedbackFault {
         throw ProviderError(.badAnswer, "not a feedback service (\(error.message)): check host and port")
     } catch let error where ProviderError.isOfNetwork(error) {
-        throw ProviderError(connecting: error, host: configuration.host, port: configuration.port)
+        throw ProviderError(connecting: error, to: connector)
     }
 }
 
 /// One connection to the feedback service.
 private struct FeedbackReader {
-    let configuration: ProviderConfiguration
-    let context: NIOSSLContext
+    let connector: Connector
 
     func read(_ body: (FeedbackEntry) throws -> Void) async throws {
-        let (host, context, pause) = (configuration.host, context, TimeAmount(configuration.timeout))
-        let channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
-            .connectTimeout(pause)
-            .connect(host: LocalName.resolvable(host), port: configuration.port) { channel in
-                channel.eventLoop.makeCompletedFuture {
-                    // TLS sends no server name for an address. NIOSSL still compares the address with the certificate.
-                    let isAddress = (try? SocketAddress(ipAddress: host, port: 0)) != nil
-                    let tls = try NIOSSLClientHandler(context: context, serverHostname: isAddress ? nil : host)
-                    try channel.pipeline.syncOperations.addHandlers([
-                        tls, IdleStateHandler(readTimeout: pause), ReadTimeoutHandler(),
-                    ])
-                    return try NIOAsyncChannel<ByteBuffer, Never>(wrappingChannelSynchronously: channel)
-                }
-            }
+        let pause = TimeAmount(connector.timeout)
+        let channel = try await connector.open { channel in
+            try channel.pipeline.syncOperations.addHandlers([
+                IdleStateHandler(readTimeout: pause), ReadTimeoutHandler(),
+            ])
+            return try NIOAsyncChannel<ByteBuffer, Never>(wrappingChannelSynchronously: channel)
+        }
+        .get()
         try await channel.executeThenClose { inbound in
             var pending = ByteBuffer()
             do {

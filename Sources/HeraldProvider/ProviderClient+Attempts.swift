@@ -75,10 +75,7 @@ extension ProviderClient {
         isNotification: Bool,
         span: @autoclosure () -> (any Span)? = nil
     ) throws -> RequestExecution {
-        if let name = head.malformed {
-            let message = "the value of \(name) has a character that no header field may contain"
-            throw ProviderError(.badRequest, message, id)
-        }
+        if let fault = head.fault { throw ProviderError(.badRequest, fault, id) }
         var policy = configuration.retry
         policy.repeatsAmbiguous = policy.repeatsAmbiguous && isNotification
         let started = clock.now()

@@ -69,19 +69,11 @@ public final class ProviderClient: Sendable {
         } else {
             tokens = nil
         }
-        let host = configuration.host.contains(":") ? "[\(configuration.host)]" : configuration.host
-        authority = configuration.port == 443 ? host : "\(host):\(configuration.port)"
+        authority = HostPort(host: configuration.host, port: configuration.port).authority(schemePort: 443)
         let tracer = configuration.tracer ?? InstrumentationSystem.tracer
         self.tracer = tracer is NoOpTracer ? nil : tracer
         budget = Mutex(RetryBudget(configuration.retry))
-        let connector = Connector(
-            eventLoop: MultiThreadedEventLoopGroup.singleton.next(),
-            context: try ProviderTLS.context(configuration, protocols: ["h2"]),
-            host: configuration.host,
-            address: configuration.address,
-            port: configuration.port,
-            timeout: configuration.timeout
-        )
+        let connector = try Connector(configuration, protocols: ["h2"])
         let dispatcher = Dispatcher(connector: connector, configuration: configuration, metrics: metrics)
         calls = CallInbox(on: connector.eventLoop) { dispatcher.take($0) }
     }

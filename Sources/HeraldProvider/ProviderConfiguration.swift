@@ -18,6 +18,8 @@ public struct ProviderConfiguration: Sendable {
     ///
     /// The client always verifies the chain and the name.
     public var authorities: [UInt8]?
+    /// The HTTP proxy to go through; default ``ProviderProxy/environment``.
+    public var proxy = ProviderProxy.environment
     /// Time limit for one connect, and for the answer to one attempt; default 30 s.
     public var timeout: Duration = .seconds(30)
     /// Time limit for one `send`: queueing, connecting, all attempts and pauses; default 120 s.

@@ -12,6 +12,7 @@ public struct ProviderError: Error, Hashable, Sendable {
         private enum Kind: Hashable, Sendable {
             case badCredential
             case badAuthority
+            case badProxy
             case badRequest
             case unreachable
             case untrusted
@@ -27,6 +28,8 @@ public struct ProviderError: Error, Hashable, Sendable {
         public static let badCredential = Code(kind: .badCredential)
         /// The authority's certificate is unreadable; nothing was sent.
         public static let badAuthority = Code(kind: .badAuthority)
+        /// The proxy's address is unreadable, or the proxy refuses the tunnel; nothing was sent.
+        public static let badProxy = Code(kind: .badProxy)
         /// The request cannot be encoded, for example because its payload is too long; nothing was sent.
         public static let badRequest = Code(kind: .badRequest)
         /// The service is unreachable, or the connection ended.
@@ -54,7 +57,7 @@ public struct ProviderError: Error, Hashable, Sendable {
     /// The request's `apns-id`, for searching the service's records.
     public internal(set) var id: NotificationID?
 
-    init(_ code: Code, _ message: String, mayHaveArrived: Bool = false) {
+    package init(_ code: Code, _ message: String, mayHaveArrived: Bool = false) {
         self.code = code
         self.message = message
         self.mayHaveArrived = mayHaveArrived
@@ -84,7 +87,7 @@ extension ProviderError {
     )
     static let broken = ProviderError(.badAnswer, "the server violated HTTP/2: the client closed the connection")
 
-    /// Whether ``init(connecting:host:port:)`` has words for an error.
+    /// Whether ``init(connecting:to:)`` has words for an error.
     static func isOfNetwork(_ error: any Error) -> Bool {
         error is NIOSSLError || error is NIOSSLExtraError || error is NIOConnectionError || error is IOError
             || error is ChannelError || error is BoringSSLError
@@ -107,7 +110,7 @@ extension ProviderError {
         }
     }
 
-    private static func isConnectTimeout(_ error: any Error) -> Bool {
+    static func isConnectTimeout(_ error: any Error) -> Bool {
         switch error {
         case let error as NIOConnectionError:
             !error.connectionErrors.isEmpty && error.connectionErrors.allSatisfy { isConnectTimeout($0.error) }
@@ -117,8 +120,8 @@ extension ProviderError {
     }
 
     /// Describes an error of the network libraries in words.
-    init(connecting error: any Error, host: String, port: Int) {
-        let endpoint = "\(host):\(port)"
+    init(connecting error: any Error, to connector: Connector) {
+        let (host, endpoint) = (connector.host, connector.endpoint)
         if let fault = ProviderError.certificateFault(error) {
             self.init(.untrusted, "\(endpoint) refuses the provider's certificate: \(fault)")
             return

@@ -16,7 +16,8 @@ public struct PushRequest: Sendable {
     public var priority: Priority?
     /// How long the service may store it (`apns-expiration`), in whole seconds since 1970.
     public var expiration: Expiration
-    /// Collapse identifier (`apns-collapse-id`), 1 to 64 bytes: the device shows the newest of those that share it.
+    /// Collapse identifier (`apns-collapse-id`), 1 to 64 bytes of printable text without a space at either end: the device
+    /// shows the newest of those that share it.
     public var collapseID: String?
     /// Identifier (`apns-id`); nil lets the client choose one, the same for every attempt.
     public var id: NotificationID?
@@ -52,7 +53,10 @@ public struct PushRequest: Sendable {
         head.add("apns-id", isIndexed: false) { $0 += id.canonicalBytes }
         if let priority { head.add("apns-priority", String(priority.rawValue)) }
         if let expiration = expiration.field { head.add("apns-expiration", expiration) }
-        if let collapseID { head.add("apns-collapse-id", collapseID, isIndexed: false) }
+        if let collapseID {
+            head.add("apns-collapse-id", collapseID, isIndexed: false)
+            if CollapseID(collapseID) == nil { head.refuse("apns-collapse-id is \(CollapseID.rule)") }
+        }
         if let tag { head.add("herald-tag", tag, isIndexed: false) }
     }
 }

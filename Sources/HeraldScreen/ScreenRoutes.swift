@@ -1,6 +1,7 @@
 import Foundation
 import HTTPTypes
 import HeraldDevice
+import HeraldJSON
 import HeraldModel
 import HeraldPhone
 import HeraldWeb
@@ -53,9 +54,10 @@ struct ScreenRoutes: Sendable {
 
     private func perform(_ request: Request) async throws -> Response {
         let body = try await WebBody.bytes(of: request, limit: configuration.maximumBodyBytes)
-        let action: PhoneAction
+        let (members, action): (JSON.Object, PhoneAction)
         do {
-            action = try JSONDecoder().decode(PhoneAction.self, from: Data(body))
+            let json = try JSON(body, rules: .lenient)
+            (members, action) = (json.members ?? [:], try json.decode())
         } catch DecodingError.dataCorrupted(let context) where !context.codingPath.isEmpty {
             throw WebRefusal(400, context.debugDescription)
         } catch {
@@ -65,9 +67,7 @@ struct ScreenRoutes: Sendable {
             // A page must not read paths of the user's machine.
             throw WebRefusal(400, "apps are installed with `herald agent install`, not from the screen")
         }
-        if case .cancel(_, id: nil) = action,
-            let members = try? JSONDecoder().decode([String: PayloadValue].self, from: Data(body)), members["id"] != nil
-        {
+        if case .cancel(_, id: nil) = action, members["id"] != nil {
             // Other actions name a notification by `id`: such a slip must not cancel all.
             throw WebRefusal(400, "\"cancel\" names the notification with \"notification\", not with \"id\"")
         }

@@ -1,5 +1,6 @@
 import AsyncHTTPClient
-import Foundation
+public import Foundation
+import HeraldModel
 import NIOCore
 import NIOHTTP1
 
@@ -23,32 +24,109 @@ public struct CaughtRequest: Hashable, Sendable, Decodable {
     public let payload: String
     /// The field `herald-tag`, or `herald.tag` of the payload.
     public let tag: String?
+    /// The arrival, by the service's clock.
+    public let time: Date
+    /// The time of the answer, also of one that a drill delays; nil without an answer.
+    public let answered: Date?
+    /// `retry-after` of the answer, in seconds.
+    public let retryAfter: Int?
+
+    private enum CodingKeys: String, CodingKey {
+        case status, reason, explanation, id, topic, device, headers, payload, tag, time, answered
+        case retryAfter = "retry_after"
+    }
+}
+
+extension CaughtRequest: CustomStringConvertible {
+    /// The topic and the answer, on one line.
+    public var description: String {
+        let answer = status.map { "\($0) \(reason ?? "")" } ?? "no answer"
+        let words = explanation.map { " (\($0))" } ?? ""
+        return "\(topic.isEmpty ? "no topic" : topic): \(answer)\(words)"
+    }
 }
 
 extension HeraldService {
+    /// The most requests that the service keeps: the newest.
+    public static let keptRequests = 1000
+
+    /// The result of a query.
+    struct Finding: Decodable {
+        /// Newest first.
+        let items: [CaughtRequest]
+        /// The number of all that match.
+        let matches: Int
+        /// Whether they are what was waited for.
+        let complete: Bool
+    }
+
     /// The requests that providers have sent and a query finds, newest first, like `caught("tag:login-test -status:200")`.
     ///
+    /// It waits until `count` have come, and one of them matches `until`, too, like `until: "status:200"`.
     /// A test that others run beside gives its requests a tag of its own: the field `herald-tag`, or
     /// `{"herald":{"tag":"login-test"}}` in the payload.
     /// - Parameters:
     ///   - query: Terms that must all hold, with the keys id, tag, topic, device, provider, status and reason.
-    ///   - wait: How long to wait for the first, up to 60 s.
-    /// - Returns: At most 1,000; never none if it waits.
-    /// - Throws: ``HeraldTestError``, also if none came in time.
-    public func caught(_ query: String = "", wait: Duration = .seconds(10)) async throws -> [CaughtRequest] {
-        struct Answer: Decodable {
-            let items: [CaughtRequest]
+    ///   - count: How many to wait for, 1 to 1,000.
+    ///   - until: Further terms that one of them must match; nil for any.
+    ///   - wait: How long to wait for them, up to 60 s; zero takes what there is.
+    ///   - limit: The most to return, 1 to 1,000.
+    /// - Returns: At least `count` if it waits.
+    /// - Throws: ``HeraldTestError``, also if they did not come in time; it lists those that came.
+    public func caught(
+        _ query: String = "",
+        count: Int = 1,
+        until: String? = nil,
+        wait: Duration = .seconds(10),
+        limit: Int = keptRequests
+    ) async throws -> [CaughtRequest] {
+        let found = try await find(query, count: count, until: until, wait: wait, limit: limit)
+        guard found.complete || wait == .zero else {
+            let few = count == 1 ? "no request was" : "\(found.matches) of \(count) requests were"
+            let last = until.map { " and until \($0)" } ?? ""
+            throw HeraldTestError(
+                "\(few) caught within \(wait) for \(query.isEmpty ? "any query" : query)\(last)\(Self.list(found.items))"
+            )
         }
-        let seconds = min(60, max(0, Double(wait.components.seconds) + Double(wait.components.attoseconds) / 1e18))
-        let answer: Answer = try await askInbox(.GET, query, [URLQueryItem(name: "wait", value: "\(seconds)")])
-        guard !answer.items.isEmpty || seconds == 0 else {
-            throw HeraldTestError("no request was caught within \(wait) for \(query.isEmpty ? "any query" : query)")
+        return found.items
+    }
+
+    /// Waits for exactly so many requests: a further one soon after them is an error, because nothing may be sent twice.
+    /// - Parameters:
+    ///   - count: How many, 0 to 999.
+    ///   - query: As for ``caught(_:count:until:wait:limit:)``.
+    ///   - wait: How long to wait for them, up to 60 s.
+    ///   - quiet: How long no further one may come after that.
+    /// - Returns: The requests, newest first.
+    /// - Throws: ``HeraldTestError`` if there are fewer or more; it lists them.
+    @discardableResult
+    public func caughtExactly(
+        _ count: Int,
+        _ query: String = "",
+        wait: Duration = .seconds(10),
+        quiet: Duration = .milliseconds(500)
+    ) async throws -> [CaughtRequest] {
+        if count > 0 { _ = try await caught(query, count: count, wait: wait) }
+        let found = try await find(query, count: count + 1, until: nil, wait: quiet, limit: count + 1)
+        guard found.matches == count else {
+            let words =
+                "\(found.matches) requests were caught for \(query.isEmpty ? "any query" : query), and \(count) are right"
+            throw HeraldTestError(words + Self.list(found.items))
         }
-        return answer.items
+        return found.items
+    }
+
+    /// Waits, and fails if a request has come or comes meanwhile.
+    /// - Parameters:
+    ///   - query: As for ``caught(_:count:until:wait:limit:)``.
+    ///   - time: How long to wait, up to 60 s.
+    /// - Throws: ``HeraldTestError`` with the requests.
+    public func caughtNothing(_ query: String = "", within time: Duration = .seconds(1)) async throws {
+        try await caughtExactly(0, query, quiet: time)
     }
 
     /// Forgets the requests that a query finds.
-    /// - Parameter query: As for ``caught(_:wait:)``.
+    /// - Parameter query: As for ``caught(_:count:until:wait:limit:)``.
     /// - Returns: Their number.
     /// - Throws: ``HeraldTestError``.
     @discardableResult
@@ -56,18 +134,30 @@ extension HeraldService {
         struct Answer: Decodable {
             let deleted: Int
         }
-        let answer: Answer = try await askInbox(.DELETE, query, [])
+        let answer: Answer = try await askInbox(.DELETE, query, [:])
         return answer.deleted
+    }
+
+    func find(_ query: String, count: Int, until: String?, wait: Duration, limit: Int) async throws -> Finding {
+        let seconds = min(60, max(0, Double(wait.components.seconds) + Double(wait.components.attoseconds) / 1e18))
+        var parameters = ["count": "\(count)", "limit": "\(limit)", "wait": "\(seconds)"]
+        parameters["until"] = until
+        return try await askInbox(.GET, query, parameters)
+    }
+
+    private static func list(_ items: [CaughtRequest]) -> String {
+        items.prefix(10).map { "\n  \($0)" }.joined()
     }
 
     private func askInbox<Answer: Decodable>(
         _ method: HTTPMethod,
         _ query: String,
-        _ items: [URLQueryItem]
+        _ parameters: [String: String]
     ) async throws -> Answer {
         var address = URLComponents()
         (address.scheme, address.host, address.port, address.path) = ("http", "127.0.0.1", consolePort, "/v1/caught")
-        address.queryItems = [URLQueryItem(name: "q", value: query)] + items
+        address.queryItems =
+            [URLQueryItem(name: "q", value: query)] + parameters.map { URLQueryItem(name: $0.key, value: $0.value) }
         // A plus in a query is a space.
         address.percentEncodedQuery = address.percentEncodedQuery?.replacingOccurrences(of: "+", with: "%2B")
         let path = data + "/run/admin.token"
@@ -84,6 +174,14 @@ extension HeraldService {
             let failure = try? JSONDecoder().decode([String: String].self, from: body)
             throw HeraldTestError(failure?["error"] ?? "the console answered \(response.status.code)")
         }
-        return try JSONDecoder().decode(Answer.self, from: body)
+        let decoder = JSONDecoder()
+        decoder.dateDecodingStrategy = .custom { decoder in
+            let container = try decoder.singleValueContainer()
+            guard let time = WallTime(rfc3339: try container.decode(String.self)) else {
+                throw DecodingError.dataCorruptedError(in: container, debugDescription: "not a time")
+            }
+            return Date(timeIntervalSince1970: Double(time.milliseconds) / 1000)
+        }
+        return try decoder.decode(Answer.self, from: body)
     }
 }

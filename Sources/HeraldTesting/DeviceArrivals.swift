@@ -29,7 +29,7 @@ final class DeviceArrivals: Sendable {
             case .notification(_, .some(let record), isRepeated: false), .presented(let record), .local(let record):
                 state.records.append(record)
                 state.fresh.append(record)
-            case .connection, .notification, .question: break
+            case .connection, .notification, .question, .fault: break
             }
         }
     }
@@ -98,7 +98,7 @@ final class DeviceArrivals: Sendable {
             return try await group.next() ?? nil
         }
         try Task.checkCancellation()
-        guard let found else { throw HeraldTestError("no \(what) came within \(time)") }
+        guard let found else { throw HeraldTestError("no \(what) came within \(time)", isTimeout: true) }
         return found
     }
 }

@@ -121,7 +121,9 @@ public final class HeraldService: Sendable {
         try await ChildProcess.run(binary.path, command + ["--data", data])
     }
 
-    /// Runs `body` during a drill, like `withDrill("refuse", "--reason", "TooManyRequests")`.
+    /// Runs `body` during a drill, like `withDrill("refuse", "--reason", "TooManyRequests", "--first", "2")`.
+    ///
+    /// Without `--for` it lasts as long as `body`, also if that moves the clock. If this process dies, it ends within a minute.
     /// - Parameters:
     ///   - drill: The kind and the options of `herald drill start`.
     ///   - body: The test.
@@ -131,16 +133,30 @@ public final class HeraldService: Sendable {
         _ drill: String...,
         body: @Sendable () async throws -> Result
     ) async throws -> Result {
-        let command = ["drill", "start"] + drill + ["--json", "--data", data]
+        let isLease = !drill.contains { $0.hasPrefix("--for") || $0.hasPrefix("--lease") }
+        let lease = isLease ? ["--lease", "60s"] : []
+        let command = ["drill", "start"] + drill + lease + ["--json", "--data", data]
         let text = try await ChildProcess.run(binary.path, command)
-        let started = try JSONDecoder().decode(StartedDrill.self, from: Data(text.utf8))
-        do {
-            let result = try await body()
-            try await run("drill", "stop", "\(started.id)")
-            return result
-        } catch {
-            _ = try? await run("drill", "stop", "\(started.id)")
-            throw error
+        let number = "\(try JSONDecoder().decode(StartedDrill.self, from: Data(text.utf8)).id)"
+        return try await withThrowingTaskGroup(of: Void.self) { group in
+            if isLease {
+                group.addTask {
+                    while (try? await Task.sleep(for: .seconds(10))) != nil {
+                        _ = try? await self.run("drill", "renew", number)
+                    }
+                }
+            }
+            do {
+                let result = try await body()
+                group.cancelAll()
+                // One that has ended by its time is over, too.
+                _ = try? await run("drill", "stop", number)
+                return result
+            } catch {
+                group.cancelAll()
+                _ = try? await run("drill", "stop", number)
+                throw error
+            }
         }
     }
 
@@ -214,14 +230,31 @@ public final class HeraldService: Sendable {
         let agent = try DeviceAgent(
             connection: try DeviceClient(configuration),
             device: credential.id.name,
-            service: "\(host):\(devicePort)"
+            service: "\(HostPort(host: host, port: devicePort))"
         )
-        let device = TestDevice(agent)
+        let begin = Date()
+        let device = TestDevice(agent) { topic in
+            await self.reasons(device: credential.id.name, topic: topic, since: begin)
+        }
         return try await withThrowingTaskGroup(of: Void.self) { group in
             defer { group.cancelAll() }
             group.addTask { await device.run() }
             return try await body(device)
         }
+    }
+}
+
+extension HeraldService {
+    /// Why nothing came to a device, as far as the service knows: the newest requests for it, or for nobody since it began.
+    private func reasons(device: String, topic: String?, since begin: Date) async -> String {
+        guard let found = try? await find("", count: 1, until: nil, wait: .zero, limit: Self.keptRequests) else {
+            return "; the service does not answer"
+        }
+        let requests = found.items.filter {
+            $0.device == device || $0.device.isEmpty && $0.time >= begin && (topic == nil || topic == $0.topic)
+        }
+        guard !requests.isEmpty else { return "; no request for it came to the service" }
+        return "; the newest requests for it:" + requests.prefix(3).map { "\n  \($0)" }.joined()
     }
 }
 

@@ -3,7 +3,11 @@ public struct HeraldTestError: Error, Hashable, Sendable, CustomStringConvertibl
     /// An explanation for people.
     public let description: String
 
-    init(_ description: String) {
+    /// Whether something did not come in time.
+    let isTimeout: Bool
+
+    init(_ description: String, isTimeout: Bool = false) {
         self.description = description
+        self.isTimeout = isTimeout
     }
 }

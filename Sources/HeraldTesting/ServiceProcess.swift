@@ -42,7 +42,8 @@ final class ServiceProcess: Sendable {
     init(_ binary: HeraldBinary, options: [String], folder: String, patience: Int = 60) async throws {
         let log = folder + "/serve.log"
         let ports = ["api", "binary", "feedback", "device", "activation", "console"].flatMap { ["--\($0)-port", "0"] }
-        let command = [binary.path, "serve", "--data", folder + "/data", "--catch", "all"] + ports + options
+        let command =
+            [binary.path, "serve", "--data", folder + "/data", "--catch", "all", "--payload-drills"] + ports + options
         let (shell, output, input) = try ServiceProcess.start(command, log: log, folder: folder, patience: patience)
         self.shell = shell
         lifeline = input

@@ -10,9 +10,14 @@ public struct TestDevice: Sendable {
     /// The device: the user's actions, its screen and its display records.
     public let agent: DeviceAgent
     private let arrivals = DeviceArrivals()
+    private let explain: @Sendable (String?) async -> String
 
-    init(_ agent: DeviceAgent) {
+    /// - Parameters:
+    ///   - agent: The device.
+    ///   - explain: Says why nothing came for a topic.
+    init(_ agent: DeviceAgent, explain: @escaping @Sendable (String?) async -> String) {
         self.agent = agent
+        self.explain = explain
     }
 
     /// Stays connected until the task is cancelled.
@@ -67,9 +72,13 @@ public struct TestDevice: Sendable {
     ///   - topic: The app's identifier; nil for any.
     ///   - time: How long to wait.
     /// - Returns: What the user sees of it, and its payload.
-    /// - Throws: ``HeraldTestError``.
+    /// - Throws: ``HeraldTestError``; if none came, with the answers of the service to requests for this device.
     public func next(for topic: String? = nil, within time: Duration = patience) async throws -> DisplayRecord {
-        try await arrivals.next(for: topic, within: time)
+        do {
+            return try await arrivals.next(for: topic, within: time)
+        } catch let error as HeraldTestError where error.isTimeout {
+            throw HeraldTestError(error.description + (await explain(topic)))
+        }
     }
 
     /// All notifications that have arrived, the oldest first.

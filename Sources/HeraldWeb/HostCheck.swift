@@ -1,11 +1,6 @@
 import HTTPTypes
+import HeraldModel
 package import Hummingbird
-
-#if canImport(Glibc)
-import Glibc
-#else
-import Darwin
-#endif
 
 /// Refuses requests whose `Host` is not this listener, which prevents DNS rebinding.
 ///
@@ -30,7 +25,8 @@ package struct HostCheck<Context: RequestContext>: RouterMiddleware {
         context: Context,
         next: (Request, Context) async throws -> Response
     ) async throws -> Response {
-        guard let authority = request.head.authority, isOurs(authority) else { throw refusal }
+        // A client of HTTP/1.0 without the field, as health checks are, is no browser.
+        if let authority = request.head.authority, !isOurs(authority) { throw refusal }
         return try await next(request, context)
     }
 
@@ -38,7 +34,12 @@ package struct HostCheck<Context: RequestContext>: RouterMiddleware {
     func isOurs(_ authority: String) -> Bool {
         guard let wanted = Self.host(in: authority.lowercased()) else { return false }
         if wanted == "localhost" || wanted.hasSuffix(".localhost") { return true }
-        if wanted == host.lowercased() || names.contains(where: { $0.lowercased() == wanted }) { return true }
+        // A client does not send the zone of an address.
+        if wanted == host.lowercased().prefix(while: { $0 != "%" })
+            || names.contains(where: { $0.lowercased() == wanted })
+        {
+            return true
+        }
         guard let address = NumericAddress(wanted) else { return false }
         // An address cannot be rebound as a name can. The system decides which addresses reach the listener.
         return address.isLoopback || NumericAddress(host)?.isAny == true
@@ -58,29 +59,5 @@ package struct HostCheck<Context: RequestContext>: RouterMiddleware {
 
     private static func isPort(_ text: Substring) -> Bool {
         text.first == ":" && text.dropFirst().allSatisfy { $0.isASCII && $0.isNumber }
-    }
-}
-
-/// A numeric IP address.
-struct NumericAddress {
-    /// Whether it is a loopback address.
-    let isLoopback: Bool
-    /// Whether it means all addresses of the machine.
-    let isAny: Bool
-
-    init?(_ text: String) {
-        var four = in_addr()
-        var six = in6_addr()
-        if inet_pton(AF_INET, text, &four) == 1 {
-            let number = UInt32(bigEndian: four.s_addr)
-            isLoopback = number >> 24 == 127
-            isAny = number == 0
-        } else if inet_pton(AF_INET6, text, &six) == 1 {
-            let bytes = withUnsafeBytes(of: six) { Array($0) }
-            isLoopback = bytes.dropLast().allSatisfy { $0 == 0 } && bytes.last == 1
-            isAny = bytes.allSatisfy { $0 == 0 }
-        } else {
-            return nil
-        }
     }
 }

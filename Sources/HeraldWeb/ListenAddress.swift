@@ -1,3 +1,5 @@
+import HeraldModel
+
 /// Address of a listener for operators and their tools.
 package struct ListenAddress: Sendable {
     package enum Address: Sendable {
@@ -25,7 +27,7 @@ package struct ListenAddress: Sendable {
 extension ListenAddress: CustomStringConvertible {
     package var description: String {
         switch address {
-        case .port(let host, let port): "\(host):\(port)"
+        case .port(let host, let port): "\(HostPort(host: host, port: port))"
         case .socket(let path): path
         }
     }

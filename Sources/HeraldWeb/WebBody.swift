@@ -1,4 +1,4 @@
-import Foundation
+import HeraldJSON
 package import Hummingbird
 import NIOCore
 
@@ -21,16 +21,25 @@ package enum WebBody {
         as type: Value.Type,
         limit: Int
     ) async throws -> Value {
-        let bytes = try await bytes(of: request, limit: limit)
+        try json(try await bytes(of: request, limit: limit), as: type)
+    }
+
+    /// The value of a body.
+    /// - Throws: ``WebRefusal``: 400 with the key that is missing, mistyped or out of range.
+    package static func json<Value: Decodable>(_ bytes: [UInt8], as type: Value.Type) throws -> Value {
         do {
-            return try JSONDecoder().decode(type, from: Data(bytes))
+            return try JSON.decode(type, from: bytes)
         } catch let refusal as WebRefusal {
             throw refusal
+        } catch let failure as JSON.Failure {
+            throw WebRefusal(400, "the body cannot be read: \(failure)")
         } catch DecodingError.keyNotFound(let key, _) {
             throw WebRefusal(400, "`\(key.stringValue)` is missing")
         } catch DecodingError.typeMismatch(_, let context), DecodingError.valueNotFound(_, let context) {
             let key = context.codingPath.first?.stringValue ?? "the body"
             throw WebRefusal(400, "`\(key)` has the wrong type: see /openapi.yaml")
+        } catch DecodingError.dataCorrupted(let context) where !context.codingPath.isEmpty {
+            throw WebRefusal(400, "`\(context.codingPath[0].stringValue)` is out of range: see /openapi.yaml")
         } catch {
             throw WebRefusal(400, "the body is not valid JSON for this request: see /openapi.yaml")
         }

@@ -31,7 +31,7 @@ package struct WebListener: Service {
         // Hummingbird logs each start and stop, and logs a stop by cancellation as an error. Herald logs its listeners itself.
         quiet.logLevel = .critical
         let application = Application(
-            responder: router.buildResponder(),
+            responder: MethodResponder(base: router.buildResponder()),
             server: server,
             configuration: ApplicationConfiguration(
                 address: address.bindAddress,

@@ -9,9 +9,13 @@ package struct WebRefusal: Error, Hashable, Sendable {
     package let message: String
     /// Allowed methods, for the field `allow` of status 405.
     package var allow: [String] = []
-    package init(_ status: Int, _ message: String) {
+    /// Seconds for the field `retry-after`; nil for none.
+    package let retryAfter: Int?
+
+    package init(_ status: Int, _ message: String, retryAfter: Int? = nil) {
         self.status = status
         self.message = message
+        self.retryAfter = retryAfter
     }
 }
 
@@ -47,6 +51,7 @@ package struct WebFailures<Context: RequestContext>: RouterMiddleware {
         } catch {
             let refusal = explain(error)
             var response = try WebReply.json(WebFailure(error: refusal.message), status: .init(code: refusal.status))
+            if let seconds = refusal.retryAfter { response.headers[.retryAfter] = "\(seconds)" }
             if !refusal.allow.isEmpty { response.headers[.allow] = refusal.allow.joined(separator: ", ") }
             return response
         }

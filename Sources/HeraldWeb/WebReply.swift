@@ -1,5 +1,6 @@
 import Foundation
 package import HTTPTypes
+import HeraldJSON
 package import Hummingbird
 import NIOCore
 
@@ -7,9 +8,7 @@ import NIOCore
 package enum WebReply {
     /// JSON with sorted keys, so that answers can be compared.
     package static func encode(_ value: some Encodable) throws -> [UInt8] {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        return Array(try encoder.encode(value))
+        try JSON.encode(value)
     }
 
     package static func json(_ value: some Encodable, status: HTTPResponse.Status = .ok) throws -> Response {

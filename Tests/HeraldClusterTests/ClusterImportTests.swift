@@ -36,7 +36,7 @@ import Testing
             storedUntil: now + time,
             priority: .immediate,
             pushType: .alert,
-            collapseID: "c",
+            collapseID: CollapseID("c"),
             payload: [123, 125]
         )
     }

@@ -18,14 +18,35 @@ import Testing
             storedUntil: RecordTests.moment + .milliseconds(12_345),
             priority: .conserving,
             pushType: .voip,
-            collapseID: "größer",
+            collapseID: CollapseID("größer"),
             payload: (0..<5120).map { UInt8(truncatingIfNeeded: $0) }
         )
         let read = try SlotRecord(SlotRecord(notification).body).notification(to: slot)
         #expect(read.id == notification.id && read.uniqueID == notification.uniqueID && read.slot == slot)
         #expect(read.received == notification.received && read.storedUntil == notification.storedUntil)
-        #expect(read.priority == .conserving && read.pushType == .voip && read.collapseID == "größer")
+        #expect(read.priority == .conserving && read.pushType == .voip && read.collapseID?.text == "größer")
         #expect(read.payload == notification.payload)
+    }
+
+    @Test func `a collapse identifier that no device must get is left out`() throws {
+        let slot = Slot(device: DeviceNumber(5), app: AppNumber(9))
+        let notification = Notification(
+            id: NotificationID(high: 1, low: 1),
+            uniqueID: NotificationID(high: 2, low: 2),
+            slot: slot,
+            received: RecordTests.moment,
+            storedUntil: nil,
+            priority: .immediate,
+            pushType: .alert,
+            collapseID: CollapseID("a£"),
+            payload: [1, 2]
+        )
+        var body = SlotRecord(notification).body
+        let place = try #require(body.readableBytesView.lastIndex(of: 0xA3))
+        // U+00A3 becomes U+0085.
+        body.setInteger(0x85, at: place, as: UInt8.self)
+        let read = try SlotRecord(body).notification(to: slot)
+        #expect(read.collapseID == nil && read.payload == [1, 2])
     }
 
     @Test func `claims, apps, devices, channels, broadcasts and counters are read as they were written`() throws {

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import HeraldJSON
 import HeraldModel
 import HeraldPhone
 import Synchronization
@@ -9,7 +10,7 @@ import Testing
 
 /// The payload of `herald agent schedule`, and the folder of a device that several commands use.
 @Suite struct AgentScheduleTests {
-    private func content(_ payload: String, _ options: [String]) throws -> PayloadValue {
+    private func content(_ payload: String, _ options: [String]) throws -> JSON {
         let words = ["--app", "com.example.chat", "--after", "1m", "--payload", payload]
         return try AgentSchedule.parse(words + options).content()
     }
@@ -34,7 +35,7 @@ import Testing
         ("{}", ["--title", "T"], #"{"alert":{"title":"T"}}"#),
     ])
     func `options are merged with the payload's alert`(aps: String, options: [String], expected: String) throws {
-        let wanted = try JSONDecoder().decode(PayloadValue.self, from: Data(#"{"aps":\#(expected),"n":7}"#.utf8))
+        let wanted = try JSON.decode(JSON.self, from: Array(#"{"aps":\#(expected),"n":7}"#.utf8))
         #expect(try content(#"{"aps":\#(aps),"n":7}"#, options) == wanted)
     }
 

@@ -83,6 +83,7 @@ struct ConsoleToolsTests {
         #expect(try SendHeaders([:]).request(token, voip, []).pushType == .voip)
         for wrong in [
             ["x": "y"], ["apns-priority": "7"], ["apns-id": "1"], ["apns-push-type": "?"], ["herald-tag": ""],
+            ["apns-collapse-id": "a\tb"], ["apns-collapse-id": ""], ["apns-collapse-id": "a\u{9F}"],
         ] {
             #expect(throws: AdminError.self) { try SendHeaders(wrong) }
         }

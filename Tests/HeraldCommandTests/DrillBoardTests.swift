@@ -65,6 +65,26 @@ import Testing
         #expect(board.nextID == 3)
     }
 
+    @Test func `a renewal is a later record of the drill, and starts its time again`() throws {
+        var board = DrillBoard(own: own)
+        let request = try DrillOptions.parse(["drop", "--lease", "30s", "--first", "2"]).request
+        let drill = try DrillReader.drill(request) { _ in nil }
+        var record = DrillRecord(
+            request,
+            drill,
+            started: WallTime(milliseconds: 1000),
+            node: other,
+            isConfigured: false
+        )
+        #expect(try DrillRecord(record.body).drill() == drill)
+        #expect(board.take(entry(1, 10, record.body)) == .start(1, record))
+        #expect(board.record(of: 1) == record)
+        record.started = 20_000
+        #expect(board.take(entry(1, 12, record.body)) == .start(1, record))
+        #expect(board.sequence(of: 1) == 12)
+        #expect(board.take(entry(1, 13)) == .stop(1) && board.record(of: 1) == nil)
+    }
+
     @Test func `a record keeps the drill and its seed, and no token`() throws {
         let token = String(repeating: "a", count: 64)
         let slot = Slot(device: DeviceNumber(.max), app: AppNumber(9))

@@ -45,7 +45,19 @@ import Testing
         #expect(throws: DrillMistake.self) { try read("drop --topic com.example.app --token \(token)") }
     }
 
+    @Test func `how many times, and a lease, are read`() throws {
+        #expect(try read("drop").first == nil)
+        #expect(try read("refuse --reason Forbidden --first 2").first == 2)
+        let lease = try read("drop --lease 30s")
+        #expect(lease.isLease && lease.duration == .seconds(30))
+        #expect(try !read("drop --for 30s").isLease)
+        let unknown = try #require(throws: DrillMistake.self) { try read("explode") }
+        #expect(unknown.text.hasPrefix("\"explode\" is not a kind of drill: the kinds are refuse, "))
+    }
+
     @Test(arguments: [
+        "drop --first 0", "drop --first 1000001", "streams --first 1", "drop --lease 61s", "drop --lease 30s --for 1m",
+        "drop --lease 0s",
         "explode", "refuse", "refuse --reason Nothing", "latency", "latency --latency 2s..1s",
         "latency --latency 1..2..3",
         "latency --latency ..", "latency --latency 601s", "drop --share 20", "drop --share 0%", "drop --share nan%",

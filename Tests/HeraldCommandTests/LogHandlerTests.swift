@@ -109,6 +109,33 @@ import Testing
         #expect(line.contains(#""a":"\u001b\n\"\udb40\udc01""#))
     }
 
+    @Test(arguments: [
+        "می\u{200C}خواهم", "क्\u{200D}ष", "👩\u{200D}🚀", "❤\u{FE0F}", "漢\u{E0100}", "ភាសា\u{200B}ខ្មែរ", "co\u{AD}op",
+        "\u{601}١٢",
+        "ᠮᠣᠩ\u{180E}ᠠ", "🏴\u{E0067}\u{E0062}\u{E0073}\u{E0063}\u{E0074}\u{E007F}",
+        "🏴\u{E0075}\u{E0073}\u{E0063}\u{E0061}\u{E007F}!", "🇫🇷", "1\u{FE0F}\u{20E3}", "e\u{301}", "\u{F8FF}", "\\\"",
+    ])
+    func `texts of all languages are shown on a terminal`(text: String) {
+        #expect(LogText.line(text).unicodeScalars.elementsEqual(text.unicodeScalars))
+    }
+
+    @Test(arguments: [
+        ("a\u{202E}b\u{2066}c", "a\\u{202e}b\\u{2066}c"), ("\u{200E}\u{200F}\u{61C}", "\\u{200e}\\u{200f}\\u{61c}"),
+        ("\u{1B}[2J\r\n\t\u{9B}", "\\u{1b}[2J\\r\\n\\t\\u{9b}"), ("\u{2028}\u{2029}", "\\u{2028}\\u{2029}"),
+        ("\u{E0068}\u{E0069}", "\\u{e0068}\\u{e0069}"), ("🏴\u{E0067}\u{E0062}", "🏴\\u{e0067}\\u{e0062}"),
+        (
+            "🏴\(String(repeating: "\u{E0061}", count: 8))\u{E007F}",
+            "🏴\(String(repeating: "\\u{e0061}", count: 8))\\u{e007f}"
+        ),
+        ("\u{FFFF}\u{FEFF}\u{206A}", "\\u{ffff}\\u{feff}\\u{206a}"),
+    ])
+    func `what moves the cursor, reorders a line or hides a text is escaped on a terminal, once`(
+        text: String,
+        expected: String
+    ) {
+        #expect(LogText.line(text) == expected && LogText.line(expected) == expected)
+    }
+
     @Test func `a long value is cut between characters`() {
         let cut = LogText.escaped(String(repeating: "ü", count: 1000), limit: 255)
         #expect(cut == String(repeating: "ü", count: 127) + "…")

@@ -59,10 +59,44 @@ import Testing
         #expect(settings.apps[0].name == "apple" && settings.apps[0].service.host == "api.sandbox.push.apple.com")
         #expect(settings.apps[0].topics == ["com.example.a", "com.example.b"])
         #expect(settings.apps[1].name == "ours" && settings.apps[1].environment == .production)
-        #expect(settings.apps[1].service == RelayApp.Endpoint(host: "localhost", port: 2197))
+        #expect(settings.apps[1].service == HostPort(host: "localhost", port: 2197))
+    }
+
+    @Test func `in the sandbox every host of a service is asked for by its name there`() throws {
+        let settings = try settings(
+            """
+            database: sqlite:///q.db
+            apps:
+              - {topic: com.example.a, certificate: CERTIFICATE, service: push.example.com}
+              - name: development
+                topic: com.example.a
+                environment: sandbox
+                certificate: CERTIFICATE
+                service: push.example.com:2195
+                interface: binary
+                feedback: push.example.com
+                console: http://127.0.0.1:2190
+                console-token: CERTIFICATE
+            """,
+            ["--environment", "production"]
+        )
+        #expect(settings.apps[0].service.host == "push.example.com")
+        #expect(settings.apps[1].service == HostPort(host: "sandbox.push.example.com", port: 2195))
+        #expect(settings.apps[1].feedback == HostPort(host: "sandbox.push.example.com", port: 2196))
+        // The console has both environments.
+        #expect(settings.apps[1].journal?.console == "http://127.0.0.1:2190")
     }
 
     @Test(arguments: [
+        (
+            "environment: sandbox\napps: [{certificate: CERTIFICATE, topic: com.example.a, service: '127.0.0.1:2197'}]",
+            "needs a host name in `service`, and 127.0.0.1 is an address"
+        ),
+        (
+            "apps: [{certificate: CERTIFICATE, topic: com.example.a, environment: sandbox, feedback: '[::1]:2196'}]",
+            "needs a host name in `feedback`, and ::1 is an address"
+        ),
+        ("apps: [{certificate: CERTIFICATE, environment: development}]", "must be production or sandbox"),
         ("apps: nothing", "must be a list of mappings"),
         ("apps: [{topic: a b, certificate: CERTIFICATE}]", "is not a topic"),
         ("apps: [{certificat: x}]", "unknown key `certificat`"), ("apps: [{topic: com.example.a}]", "give either"),
@@ -70,6 +104,8 @@ import Testing
         ("apps: [{certificate: CERTIFICATE, feedback: x}]", "names no topic"),
         ("api-port: 1", "relay.yaml:2: unknown key `api-port`: it is for a service's file"),
         ("keep-sent-days: 30d", "without a unit: write for example `keep-sent-days: 30`"),
+        ("retry-for: 24", "retry-for cannot be \"24\": write a time from 1s to 30d, with its unit, like 1d"),
+        ("table-prefix: Herald-", "`table-prefix` must have at most 32 lower-case letters"),
         ("lease: 1ms", "lease cannot be \"1ms\": write a time from 2s to 1h"),
         ("apps: [{certificate: CERTIFICATE, interface: http3}]", "must be http2 or binary"),
         (

@@ -30,6 +30,7 @@ private struct StandInService: Administration, NoFleet {
     var drills: [DrillEntry] { [] }
     func allDrills() async -> [DrillEntry] { [] }
     func startDrill(_ request: DrillRequest) throws -> DrillEntry { throw AdminError(.conflict, "not here") }
+    func renewDrill(_ id: Int) throws -> DrillEntry { throw AdminError(.notFound, "") }
     func stopDrill(_ id: Int) throws -> DrillEntry { throw AdminError(.notFound, "not here") }
     func stopDrills() -> [DrillEntry] { [] }
     var clock: ClockReading { ClockReading(now: time, adjustable: true) }

@@ -145,11 +145,13 @@ import Testing
 
     @Test func `the environment is a name of the service`() throws {
         func host(_ arguments: String...) throws -> String {
-            try PeerOptions.parse(arguments).service(defaultPort: 2197, listener: \.api).host
+            try PeerOptions.parse(arguments).service(defaultPort: 2197, listener: \.api).service.host
         }
         #expect(try host("--environment", "sandbox") == "sandbox.localhost")
         #expect(try host("--environment", "sandbox", "--service", "push.example.com") == "sandbox.push.example.com")
         #expect(try host("--environment", "sandbox", "--service", "a.sandbox.example") == "a.sandbox.example")
+        #expect(try host("--environment", "sandbox", "--service", "Development.example") == "Development.example")
+        #expect(try host("--environment", "sandbox", "--service", "api.push.apple.com") == "api.sandbox.push.apple.com")
         #expect(try host("--environment", "production", "--service", "push.example.com") == "push.example.com")
         #expect(throws: ValidationError.self) { try host("--environment", "sandbox", "--service", "127.0.0.1:1") }
     }

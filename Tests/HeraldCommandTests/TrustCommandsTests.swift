@@ -136,7 +136,7 @@ import Testing
             try await run(DeviceEnroll.self, "--request", request, "--out", out)
         }
         #expect(error?.message.hasPrefix(request) == true)
-        await #expect(throws: CommandError(.file, "")) {
+        await #expect(throws: CommandError(.unusableFile, "")) {
             try await run(DeviceEnroll.self, "--request", request + ".none", "--out", out)
         }
         #expect(!FileManager.default.fileExists(atPath: out))

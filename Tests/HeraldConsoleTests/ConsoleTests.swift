@@ -116,7 +116,7 @@ import Testing
 
     @Test(arguments: [
         (
-            "notification=00000000-0000-0001-0000-000000000002",
+            "id=00000000-0000-0001-0000-000000000002",
             JournalQuestion.notification(NotificationID(high: 1, low: 2))
         ),
         ("device=phone", DeviceID("phone").map(JournalQuestion.device)),
@@ -131,7 +131,8 @@ import Testing
     }
 
     @Test(arguments: [
-        "", "notification=x", "device=a/b", "topic=a..b", "device=a&topic=b", "device=a&limit=0",
+        "", "id=x", "notification=00000000-0000-0001-0000-000000000002", "device=a/b", "topic=a..b", "device=a&topic=b",
+        "device=a&limit=0",
         "device=a&limit=10001",
         "device=a&limit=many", "device=",
     ])

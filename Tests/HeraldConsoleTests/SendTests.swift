@@ -1,4 +1,3 @@
-import Foundation
 import HeraldModel
 import HeraldWeb
 import Testing
@@ -24,7 +23,7 @@ struct SendTests {
     }
 
     private func order(_ text: String) throws -> SendOrder {
-        try JSONDecoder().decode(SendOrder.self, from: Data(text.utf8))
+        try WebBody.json(Array(text.utf8), as: SendOrder.self)
     }
 
     @Test func `an order has one recipient or a list, and a payload as JSON or byte for byte`() throws {
@@ -33,6 +32,10 @@ struct SendTests {
         )
         #expect(!one.isList && one.environment == .production)
         #expect(String(decoding: one.payload, as: UTF8.self) == #"{"aps":{"badge":1,"x":[1.5,null,true]}}"#)
+        let payload =
+            #"{"z":[9007199254740993,18446744073709551615,1.10,1e400,-0],"a":{"\#u{E9}":1,"e\#u{301}":2},"aps":{}}"#
+        let exact = try order(#"{"to":{"device":"kitchen","topic":"a.b"},"payload":\#(payload)}"#)
+        #expect(String(decoding: exact.payload, as: UTF8.self).utf8.elementsEqual(payload.utf8))
         let list = try order(#"{"to":[{"token":"00","topic":"a.b"}],"environment":"sandbox","payload":"{ }"}"#)
         #expect(list.isList && list.environment == .sandbox && list.payload == Array("{ }".utf8))
     }

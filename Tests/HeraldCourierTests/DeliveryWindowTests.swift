@@ -205,7 +205,7 @@ enum Sample {
         app: UInt32 = 1,
         storedUntil: WallTime? = WallTime(milliseconds: .max),
         priority: Priority = .immediate,
-        collapseID: String? = nil,
+        collapseID: CollapseID? = nil,
         payload: String = #"{"aps":{}}"#
     ) -> Notification {
         Notification(

@@ -161,7 +161,7 @@ final class FakeServices: DeviceRegistry, DevicePostOffice, DeviceTokens, KnownT
         }
     }
 
-    func close(_ slot: Slot, fence: UInt64) {
+    func close(_ slot: Slot, fence: UInt64, awaitsToken: Bool) {
         state.withLock { $0.open[slot.app] = nil }
     }
 

@@ -124,7 +124,7 @@ struct MQTTConnectionTests {
                     5,
                     storedUntil: bench.clock.now() + .milliseconds(59_001),
                     priority: .conserving,
-                    collapseID: "score",
+                    collapseID: CollapseID("score"),
                     payload: payload
                 )
             )

@@ -215,6 +215,9 @@ struct SessionBench {
             case .close(let app):
                 open[app] = nil
                 log.append("close")
+            case .withhold(let app):
+                open[app] = nil
+                log.append("withhold")
             case .remove(let apps):
                 for app in apps { open[app] = nil }
                 log.append("remove")

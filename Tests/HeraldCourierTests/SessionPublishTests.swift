@@ -24,6 +24,15 @@ struct SessionPublishTests {
         #expect(bench.disabled.isEmpty)
     }
 
+    @Test(arguments: ["1e400", "18446744073709551616", "{\"\u{E9}\":1,\"e\u{301}\":2}"])
+    func `settings are read whatever stands beside them`(value: String) throws {
+        var bench = try SessionBench.connected()
+        bench.register(chat)
+        bench.receive(SessionBench.publish("apps/com.example.chat/settings", "{\"x\":\(value),\"enabled\":false}"))
+        #expect(bench.sent.map(\.puback) == [.success])
+        #expect(bench.disabled == [SessionBench.topic(chat)])
+    }
+
     @Test func `settings of an app that is not registered are refused`() throws {
         var bench = try SessionBench.connected()
         bench.receive(SessionBench.publish("apps/com.example.chat/settings", #"{"enabled":false}"#))

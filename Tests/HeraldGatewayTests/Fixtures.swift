@@ -174,9 +174,6 @@ final class Fixture {
             confirmations: confirmations,
             clock: trust.clock,
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
-            refusals: RefusalLog(listener: "test", logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }) {
-                _ in nil
-            },
             drills: drills,
             catcher: catcher,
             rules: ReloadableRules(configuration.rules),

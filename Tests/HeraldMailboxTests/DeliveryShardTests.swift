@@ -105,6 +105,45 @@ private final class RecordingLink: DeviceLink {
         #expect(scene.effects() == ["record 1 received", "store 1 deviceOffline"])
     }
 
+    @Test func `a connected device without a subscription, or without its token, is not said to be away`() {
+        var scene = Scene(connected: true)
+        _ = scene.effects()
+        scene.shard.close(scene.slot, fence: 1, awaitsToken: true)
+        #expect(scene.shard.post(scene.envelope()) == .pending)
+        #expect(scene.effects() == ["record 1 received", "store 1 tokenMissing"])
+        #expect(scene.shard.post(scene.envelope(stored: false)) == .accepted)
+        #expect(scene.effects() == ["record 2 received", "record 2 discardedTokenMissing"])
+        scene.shard.close(scene.slot, fence: 1)
+        #expect(scene.shard.post(scene.envelope()) == .pending)
+        #expect(scene.effects() == ["record 3 received", "store 3 notSubscribed"])
+        #expect(scene.shard.post(scene.envelope(stored: false)) == .accepted)
+        #expect(scene.effects() == ["record 4 received", "record 4 discardedNotSubscribed"])
+        // Opened again, it waits for nothing any more.
+        scene.shard.close(scene.slot, fence: 1, awaitsToken: true)
+        scene.shard.open([AppSubscription(scene.slot.app, qualityOfService: 1)], on: scene.slot.device, fence: 1)
+        scene.shard.close(scene.slot, fence: 1)
+        _ = scene.effects()
+        #expect(scene.shard.post(scene.envelope()) == .pending)
+        #expect(scene.effects() == ["record 5 received", "store 5 notSubscribed"])
+    }
+
+    @Test func `a notification at which the client ends its connections leaves the store`() {
+        var scene = Scene(connected: true)
+        let envelope = scene.envelope()
+        #expect(scene.shard.post(envelope) == .pending)
+        guard let number = scene.shard.connections[scene.slot.device]?.inFlight.delivery(of: envelope)?.number else {
+            Issue.record("nothing is in flight")
+            return
+        }
+        scene.shard.tick()
+        scene.shard.tick()
+        scene.shard.stored(StoredPut(envelope: envelope, sequence: 9, tag: PutTag(fence: 1, delivery: number)))
+        _ = scene.effects()
+        scene.shard.finished(scene.slot, fence: 1, delivery: number, result: .endsConnection)
+        scene.shard.detach(scene.slot.device, fence: 1)
+        #expect(scene.effects() == ["remove 9 refusedByEndedConnections"])
+    }
+
     @Test func `a token of an earlier generation is unregistered, with the time`() {
         var scene = Scene()
         scene.shard.endRegistration(scene.slot, at: scene.now)

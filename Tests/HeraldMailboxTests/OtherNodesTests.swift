@@ -48,7 +48,7 @@ import Testing
         scene.connect()
         scene.shard.close(scene.slot, fence: 1)
         #expect(post(scene.envelope(3), isHeldElsewhere: true) == .pending)
-        #expect(scene.effects(on: 3) == [.record(.received), .store(.deviceOffline, nil)])
+        #expect(scene.effects(on: 3) == [.record(.received), .store(.notSubscribed, nil)])
     }
 
     @Test mutating func `while the mailbox is read, it waits for the answer`() {
@@ -76,8 +76,15 @@ import Testing
         #expect(scene.delivered == [3, 4] && scene.effects(on: 3).isEmpty)
         scene.shard.close(scene.slot, fence: 1)
         #expect(take(once(5)) == .taken && post(once(6)) == .accepted)
-        #expect(scene.effects(on: 5) == [.record(.discardedDeviceOffline)])
-        #expect(scene.effects(on: 6) == [.record(.received), .record(.discardedDeviceOffline)])
+        #expect(scene.effects(on: 5) == [.record(.discardedNotSubscribed)])
+        #expect(scene.effects(on: 6) == [.record(.received), .record(.discardedNotSubscribed)])
+    }
+
+    @Test mutating func `the holder's journal says that the token is missing`() {
+        scene.connect()
+        scene.shard.close(scene.slot, fence: 1, awaitsToken: true)
+        #expect(hear(scene.envelope(7)) == [true])
+        #expect(scene.effects(on: 7) == [.record(.storedTokenMissing)])
     }
 
     @Test mutating func `a connection that another node has overtaken ends, and no newer one`() {

@@ -1,4 +1,5 @@
 import Foundation
+import HeraldJSON
 import HeraldModel
 import HeraldPhone
 import Testing
@@ -70,10 +71,10 @@ struct TeaTimer {
     }
 
     static func brew(_ app: LocalApp) async throws {
-        let aps: [String: PayloadValue] = [
+        let aps: JSON.Object = [
             "alert": .string("Your tea is ready"), "sound": .string("default"), "category": .string("TEA"),
         ]
-        let payload = PayloadValue.object(["aps": .object(aps)])
+        let payload = JSON.object(["aps": .object(aps)])
         try await app.schedule(LocalNotification(id: "tea", payload: payload, trigger: .after(.seconds(180))))
     }
 

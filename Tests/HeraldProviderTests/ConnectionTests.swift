@@ -138,9 +138,12 @@ struct `a client's connections` {
         try await TestService.run { service in
             try await withProviderClient(service.configuration) { client in
                 var request = service.request(0)
-                request.collapseID = "a\r\nb"
-                let error = await #expect(throws: ProviderError.self) { _ = try await client.send(request) }
-                #expect(error?.code == .badRequest)
+                for collapseID in ["a\r\nb", "a\tb", "a\u{85}", "\(Unicode.Scalar(0xFDD0) ?? "x")", " a", ""] {
+                    request.collapseID = collapseID
+                    let error = await #expect(throws: ProviderError.self) { _ = try await client.send(request) }
+                    #expect(error?.code == .badRequest)
+                    #expect(error?.description.contains("apns-collapse-id") == true)
+                }
                 request.collapseID = nil
                 request.payload = [UInt8](repeating: 0x20, count: 4097)
                 let long = await #expect(throws: ProviderError.self) { _ = try await client.send(request) }

@@ -1,4 +1,5 @@
 import Foundation
+import HeraldJSON
 import HeraldModel
 import Testing
 
@@ -10,7 +11,7 @@ import Testing
     }
 
     @Test func `an alert with only a body is a string`() throws {
-        #expect(try text(Payload("Dinner \"now\" / ü\n")) == #"{"aps":{"alert":"Dinner \"now\" / ü\u000a"}}"#)
+        #expect(try text(Payload("Dinner \"now\" / ü\n")) == #"{"aps":{"alert":"Dinner \"now\" / ü\n"}}"#)
     }
 
     @Test func `every key of an alert has its name`() throws {
@@ -86,6 +87,35 @@ import Testing
         #expect(String(decoding: encoded, as: UTF8.self) == #"{"aps":{"alert":"hi"},"away":0,"home":1}"#)
         let empty = try payload.encoded(for: .alert, custom: [String: Int]())
         #expect(empty == Array(#"{"aps":{"alert":"hi"}}"#.utf8))
+    }
+
+    @Test func `numbers and keys of custom data stay as they are`() throws {
+        let text = #"{"b":[18446744073709551615,9007199254740993,1.10,1e400,-0],"a":{"\#u{E9}":1,"e\#u{301}":2}}"#
+        let json = try JSON(Array(text.utf8))
+        let encoded = try Payload().encoded(for: .alert, custom: json)
+        #expect(encoded == Array(#"{"aps":{},\#(text.dropFirst())"#.utf8))
+        var state = Payload()
+        state.liveActivity = try LiveActivity(contentState: json, timestamp: WallTime(seconds: 1))
+        let activity = String(decoding: try state.encodedForBroadcast(), as: UTF8.self)
+        #expect(activity.utf8.contains(#""content-state":\#(text)}"#.utf8))
+    }
+
+    @Test func `custom data are encoded as Foundation's encoder has them`() throws {
+        struct Custom: Encodable {
+            let page = URL(string: "https://example.com/a?b=c")
+            let price = Decimal(string: "1234567890123456789.25")
+            let big = UInt64.max
+            let small = Int64.min
+            let half = 0.5
+            let bytes = Data([1, 2, 255])
+            let moment = Date(timeIntervalSinceReferenceDate: 1.25)
+            let key = UUID()
+        }
+        let custom = Custom()
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        let expected = #"{"aps":{},"# + String(decoding: try encoder.encode(custom), as: UTF8.self).dropFirst()
+        #expect(String(decoding: try Payload().encoded(for: .alert, custom: custom), as: UTF8.self) == expected)
     }
 
     @Test func `custom data that cannot stand beside aps are refused`() {

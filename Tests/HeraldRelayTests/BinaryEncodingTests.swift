@@ -37,12 +37,12 @@ import Testing
     @Test func `what it cannot say is refused, and not left out`() {
         var collapsing = request()
         collapsing.collapseID = "dinner"
-        #expect(throws: BinaryEncoding.Failure.collapseID) { try BinaryEncoding.request(collapsing) }
+        #expect(throws: RowError(.collapseIDNotCarried)) { try BinaryEncoding.request(collapsing) }
         var low = request()
         low.priority = .low
-        #expect(throws: BinaryEncoding.Failure.priority) { try BinaryEncoding.request(low) }
+        #expect(throws: RowError(.priorityNotCarried)) { try BinaryEncoding.request(low) }
         let long = request(#"{"aps":{},"x":""# + String(repeating: "x", count: 2048) + #""}"#)
-        #expect(throws: BinaryEncoding.Failure.payload) { try BinaryEncoding.request(long) }
+        #expect(throws: RowError(.payloadTooLarge)) { try BinaryEncoding.request(long) }
     }
 
     @Test func `a push type is carried where the service finds it by itself`() throws {
@@ -59,7 +59,7 @@ import Testing
             (Self.alert, "com.example.chat.push-type.liveactivity", .liveactivity),
             (Self.alert, "com.example.chat.location-query", .location),
         ] {
-            #expect(throws: BinaryEncoding.Failure.pushType) {
+            #expect(throws: RowError(.pushTypeNotCarried)) {
                 try BinaryEncoding.request(request(payload, topic: topic, type: type))
             }
         }
@@ -70,7 +70,7 @@ import Testing
             name: "old",
             topics: ["com.example.chat"],
             environment: .production,
-            service: RelayApp.Endpoint(host: "localhost", port: 2195),
+            service: HostPort(host: "localhost", port: 2195),
             credential: .certificate(pem: [])
         )
         let (chat, voip) = (try #require(Topic("com.example.chat")), try #require(Topic("com.example.chat.voip")))

@@ -65,7 +65,8 @@ import Testing
             #expect(try await store.column("status", of: id).text == "sent")
             #expect(try await store.column("attempts", of: id).int == 1)
             #expect(try await store.column("owner", of: id) == .null)
-            let sent = try #require(try await store.column("time_sent", of: id).text.flatMap(StoredMoment.read))
+            let record = try #require(try await store.push(id))
+            let sent = try #require(record.timeSent.flatMap { WallTime(rfc3339: $0) })
             #expect(sent.seconds == Words.now.seconds)
         }
     }
@@ -125,7 +126,8 @@ import Testing
             #expect(try await store.column("status", of: id).text == "queued")
             let last = try await store.finish(parts[1], .final(.refused, reason: "Unregistered"))
             #expect(last.contains(FinishedRow(row: id, status: .sent)))
-            #expect(try await store.column("reason", of: id).text == "sent to 1 of 2")
+            #expect(try await store.column("reason", of: id).text == "SentInPart")
+            #expect(try await store.column("detail", of: id).text == "sent to 1 of 2")
             let record = try #require(try await store.push(id))
             #expect(record.outcomes.map(\.status) == ["sent", "refused"])
             let listed = try await store.run("SELECT count(*) FROM push_outcomes WHERE push_id = ?1", .int(id))
@@ -136,7 +138,7 @@ import Testing
     @Test(arguments: Engine.all) func aTokenIsDeadUnlessRegisteredSince(_ engine: Engine) async throws {
         try await engine.with { store in
             var device = DeviceEntry(token: Words.token, topic: "com.example.chat")
-            device.user = "ann"
+            device.userName = "ann"
             device.registered = Words.now
             try await store.register(device)
             func dead(_ seconds: Int) -> DeadToken {
@@ -266,7 +268,7 @@ import Testing
             let (finished, last) = try await store.settle(after: 0)
             #expect(Set(finished) == [FinishedRow(row: half, status: .sent), FinishedRow(row: none, status: .failed)])
             #expect(last == nil)
-            #expect(try await store.column("reason", of: half).text == "sent to 1 of 2")
+            #expect(try await store.column("reason", of: half).text == "SentInPart")
             #expect(try await store.column("reason", of: none).text == "PartsDeleted")
             #expect(try await store.column("status", of: open).text == "queued")
             #expect(try await store.settle(after: 0).finished.isEmpty)
@@ -312,8 +314,13 @@ import Testing
             #expect(try await store.retry(RowSelection(statuses: [.refused])) == 1)
             let claimed = try await store.claim()
             #expect(claimed.count == 2 && claimed.allSatisfy { $0.attempts == 0 && !$0.isUncertain })
-            #expect(try await store.purge(RowSelection(before: Words.now - .seconds(3600))) == 0)
-            #expect(try await store.purge(RowSelection()) == 2)
+            let old = RowSelection(before: Words.now - .seconds(3600))
+            #expect(try await store.purge(old, isDryRun: false).count == 0)
+            let found = try await store.purge(RowSelection(), isDryRun: true)
+            let day = Words.now - .seconds(86_400)...Words.now + .seconds(86_400)
+            #expect(found.count == 2 && found.queued?.clamped(to: day) == found.queued && found.queued != nil)
+            #expect(try await store.purge(RowSelection(), isDryRun: false).count == 2)
+            #expect(try await store.purge(RowSelection(), isDryRun: false).queued == nil)
             #expect(try await store.push(waiting) != nil)
         }
     }
@@ -428,7 +435,7 @@ import Testing
         try await engine.withBare { store, address in
             try await store.prepare()
             let second = try SQLRelayStore.open(address)
-            var changes = store.changes().makeAsyncIterator()
+            var changes = store.changes { _ in }.makeAsyncIterator()
             // Once when it begins, and where it has to connect first, once when it listens.
             await changes.next()
             if engine.name == "PostgreSQL" { await changes.next() }

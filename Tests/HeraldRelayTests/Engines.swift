@@ -24,12 +24,18 @@ struct Engine: Sendable, CustomTestStringConvertible {
         Engine(name: "PostgreSQL") { body in
             try await body(.postgresql(try PostgresServer.shared.database()))
         },
+        Engine(name: "PgBouncer") { body in
+            try await body(.postgresql(PostgresServer.pooled(try PostgresServer.shared.database())))
+        },
     ]
 
     /// Does something with a queue whose tables are not made yet, and its address.
-    func withBare(_ body: (SQLRelayStore, DatabaseAddress) async throws -> Void) async throws {
+    func withBare(
+        _ tables: TableNames = TableNames(),
+        _ body: (SQLRelayStore, DatabaseAddress) async throws -> Void
+    ) async throws {
         try await lend { address in
-            let store = try SQLRelayStore.open(address)
+            let store = try SQLRelayStore.open(address, tables: tables)
             do {
                 try await body(store, address)
             } catch {
@@ -67,12 +73,16 @@ final class PostgresServer: Sendable {
         }
     }
 
+    /// The same database through PgBouncer in transaction mode.
+    static func pooled(_ address: String) -> String { address.replacing("port=5432", with: "port=6432") }
+
     private static func start() throws -> (String, Pipe, Int) {
         let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .appendingPathComponent("postgres-server")
         let process = Process()
         let (input, output) = (Pipe(), Pipe())
         process.executableURL = script
+        process.arguments = ["pooler"]
         process.standardInput = input
         process.standardOutput = output
         try process.run()
@@ -90,7 +100,7 @@ extension SQLRelayStore {
     /// Writes past the contract, as another program does.
     @discardableResult
     func run(_ sql: String, _ arguments: SQLValue...) async throws -> [[SQLValue]] {
-        try await database.write { try $0.runOnce(sql, arguments).rows }
+        try await database.write { try $0.runOnce(sql, arguments).rows.map(\.values) }
     }
 
     /// Queues a row of three columns.

@@ -17,7 +17,7 @@ import Testing
 
         func send(_ requests: [PushRequest], report: @escaping @Sendable (Int, SendResult) -> Void) async {
             self.requests.withLock { $0 += requests }
-            for place in requests.indices { report(place, .uncertain("Unreachable")) }
+            for place in requests.indices { report(place, .uncertain(RowError(.unreachable))) }
         }
 
         func shutdown() async {}
@@ -52,7 +52,7 @@ import Testing
             ) { app in
                 Route(app, sender: sender, journal: journal.map { Journal(answer: $0) }, backOff: RetryBackOff())
             }
-            let endpoint = RelayApp.Endpoint(host: "localhost", port: 1)
+            let endpoint = HostPort(host: "localhost", port: 1)
             try relay.replace([
                 RelayApp(
                     name: "apple",

@@ -16,7 +16,7 @@ import Testing
 
     private struct Nobody: RelaySender {
         func send(_ requests: [PushRequest], report: @escaping @Sendable (Int, SendResult) -> Void) async {
-            for place in requests.indices { report(place, .notSent("Unreachable")) }
+            for place in requests.indices { report(place, .notSent(RowError(.unreachable))) }
         }
         func shutdown() async {}
     }
@@ -52,7 +52,7 @@ import Testing
                 name: "herald",
                 topics: [],
                 environment: .production,
-                service: RelayApp.Endpoint(host: "localhost", port: 1),
+                service: HostPort(host: "localhost", port: 1),
                 credential: .certificate(pem: [])
             )
         ])
@@ -127,5 +127,16 @@ import Testing
             #expect(relay.context.health.notes.count == 1 && note.contains("is unavailable (it answers 404)"))
             #expect(relay.context.health.problems.isEmpty)
         }
+    }
+
+    /// The HTTP client quotes a field that it refuses.
+    @Test(arguments: ["c0ffee\nde1eted", "c0ffee\u{0}"])
+    func aTokenThatIsNoFieldIsNotShown(_ token: String) async {
+        let client = JournalClient(console: "http://127.0.0.1:1") { token }
+        guard case .failure(let error) = await client.lines("limit=1", upTo: 100) else {
+            Issue.record("there is no journal")
+            return
+        }
+        #expect(error.message == "Invalid header field values")
     }
 }

@@ -15,6 +15,7 @@ import Testing
         private let claimsBefore: Mutex<Int>
 
         var dialect: SQLDialect { database.dialect }
+        var tables: TableNames { database.tables }
 
         /// The answers of as many claims with rows arrive before.
         init(_ database: any SQLDatabase, after claims: Int) {
@@ -39,7 +40,8 @@ import Testing
             try await database.read(body)
         }
 
-        func changes() -> AsyncStream<Void> { database.changes() }
+        func warnings() async throws -> [String] { try await database.warnings() }
+        func changes(note: @escaping @Sendable (String) -> Void) -> AsyncStream<Void> { database.changes(note: note) }
         func close() async { await database.close() }
     }
 
@@ -76,7 +78,7 @@ import Testing
                 if count == 2 { second.finish() }
                 if holdsFirst, count == 1 { for await _ in seconds {} }
                 let answer = try? PushAnswer(status: 200, field: { $0 == "apns-id" ? "x" : nil }, body: [])
-                report(place, answer.map { .answered($0) } ?? .uncertain("Unreachable"))
+                report(place, answer.map { .answered($0) } ?? .uncertain(RowError(.unreachable)))
             }
         }
 
@@ -105,7 +107,7 @@ import Testing
                 name: "apple",
                 topics: [],
                 environment: .production,
-                service: RelayApp.Endpoint(host: "localhost", port: 1),
+                service: HostPort(host: "localhost", port: 1),
                 credential: .certificate(pem: [])
             )
         ])

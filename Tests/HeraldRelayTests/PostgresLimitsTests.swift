@@ -44,7 +44,7 @@ import Testing
             try await database.read { _ = try $0.run("SELECT pg_sleep(2)") }
         }
         let rows = try await database.read { try $0.run("SELECT 1").rows }
-        #expect(rows.first?.first?.int == 1)
+        #expect(rows.first?.values.first?.int == 1)
         await database.close()
     }
 
@@ -82,7 +82,7 @@ import Testing
         let database = database { _ in }
         let text = String(repeating: "x", count: 3 << 20)
         let rows = try await database.read { try $0.run("SELECT ?1 || 'y'", [.text(text)]).rows }
-        #expect(rows.first?.first?.text == text + "y")
+        #expect(rows.first?.values.first?.text == text + "y")
         await database.close()
     }
 }

@@ -5,16 +5,16 @@ import Testing
 @testable import HeraldRelay
 
 @Suite struct RowReaderTests {
-    private func plan(_ columns: [QueueColumn: SQLValue], dead: Bool = false) -> RowPlan {
+    private func plan(_ columns: [QueueColumn: SQLValue], dead: Bool? = false) -> RowPlan {
         var values: [QueueColumn: SQLValue] = [
             .deviceToken: .text(Words.token), .topic: .text("com.example.chat"), .payload: .text(Words.payload),
             .timeQueued: StoredMoment.text(Words.now),
         ]
         values.merge(columns) { $1 }
         var device: DeviceEntry?
-        if dead {
+        if dead != false {
             device = DeviceEntry(token: Words.token, topic: "com.example.chat")
-            device?.died = Words.now
+            device?.isDead = dead
         }
         let row = QueueRow(
             id: 1,
@@ -49,26 +49,37 @@ import Testing
         (.expiration, .text("soon"), "BadExpirationDate"), (.expiration, .int(-1), "BadExpirationDate"),
         (.expiration, .int(300), "BadExpirationDate"),
         (.collapseID, .text(String(repeating: "x", count: 65)), "BadCollapseId"),
-        (.collapseID, .text("a\nb"), "BadCollapseId"),
+        (.collapseID, .text("a\nb"), "BadCollapseId"), (.collapseID, .text("a\u{85}"), "BadCollapseId"),
+        (.collapseID, .text("a\(Unicode.Scalar(0xFFFE) ?? "x")b"), "BadCollapseId"),
+        (.collapseID, .text(" a"), "BadCollapseId"),
         (.pushType, .text("loud"), "InvalidPushType"), (.sendAfter, .text("soon"), "BadSendAfter"),
         (.giveUpAt, .text("never"), "BadGiveUpAt"), (.environment, .text("moon"), "BadEnvironment"),
-        (.audience, .text("ann"), "BadAudience"), (.template, .text("hi"), "BadTemplate"),
+        (.userName, .text("ann"), "BadUserName"), (.template, .text("hi"), "BadTemplate"),
         (.service, .bytes([0xFF]), "BadService"),
+        // Milliseconds, durations, and years of another calendar.
+        (.sendAfter, .int(1_795_000_000_000), "BadSendAfter"), (.sendAfter, .text("1795000000000.5"), "BadSendAfter"),
+        (.sendAfter, .int(300), "BadSendAfter"), (.sendAfter, .text("2569-11-21 02:34:56"), "BadSendAfter"),
+        (.sendAfter, .text("2026-11-21T02:34:56+25:00"), "BadSendAfter"),
+        (.giveUpAt, .int(1_795_000_000_000), "BadGiveUpAt"), (.giveUpAt, .int(0), "BadGiveUpAt"),
+        (.giveUpAt, .text("9999-12-31"), "BadGiveUpAt"),
+        (.expiration, .int(1_795_000_000_000), "BadExpirationDate"), (.expiration, .int(.max), "BadExpirationDate"),
+        (.timeQueued, .text("yesterday"), "BadTimeQueued"), (.timeQueued, .int(1_795_000_000_000), "BadTimeQueued"),
     ])
     func aPoisonedRowIsRefusedForWhatIsWrong(_ column: QueueColumn, _ value: SQLValue, _ reason: String) {
         guard case .final(.refused, let found) = plan([column: value]) else {
             Issue.record("not refused")
             return
         }
-        #expect(found == reason)
+        #expect(found.reason.rawValue == reason && found.detail.contains("`"))
     }
 
     @Test func aCompleteRowIsSentAsWritten() throws {
         let order = try order([
-            .priority: .text("5"), .expiration: .int(1_900_000_000), .collapseID: .text("c"), .pushType: .text("alert"),
+            .priority: .text("5"), .expiration: .int(1_900_000_000), .collapseID: .text("tür 1"),
+            .pushType: .text("alert"),
             .environment: .text("development"), .service: .text("herald"),
         ])
-        #expect(order.request.priority == .conserving && order.request.collapseID == "c")
+        #expect(order.request.priority == .conserving && order.request.collapseID == "tür 1")
         #expect(order.request.expiration == .at(WallTime(seconds: 1_900_000_000)))
         #expect(order.environment == .sandbox && order.service == "herald")
         #expect(order.request.id != nil && order.request.payload == Array(Words.payload.utf8))
@@ -113,6 +124,22 @@ import Testing
         }
     }
 
+    @Test(arguments: [0, 1, 3653]) func aTimeMayBeTenYearsAhead(_ days: Int) {
+        let moment = Words.now + .seconds(days * 86_400)
+        guard case .send = plan([.giveUpAt: StoredMoment.text(moment + .seconds(-1)), .timeQueued: .null]) else {
+            #expect(days == 0, "is over")
+            return
+        }
+    }
+
+    @Test func aRowOfADeviceWithoutAReadableTimeIsRefused() {
+        guard case .final(.refused, let error) = plan([:], dead: nil) else {
+            Issue.record("sent")
+            return
+        }
+        #expect(error.reason == .badDeviceTime)
+    }
+
     @Test func manyTokensAreFannedOut() {
         let list = "[\"\(Words.token)\", \"\(Words.token.uppercased())\", \"\(Words.other)\", \"[\"]"
         guard case .fanOut(let tokens) = plan([.deviceToken: .text(list)]) else {
@@ -121,14 +148,14 @@ import Testing
         }
         #expect(tokens == [Words.token, Words.other, "?"])
         let many = "[" + Array(repeating: "\"x\"", count: 1001).joined(separator: ",") + "]"
-        guard case .final(.refused, "TooManyTokens") = plan([.deviceToken: .text(many)]) else {
+        guard case .final(.refused, RowError(.tooManyTokens)) = plan([.deviceToken: .text(many)]) else {
             Issue.record("too many were taken")
             return
         }
     }
 
     @Test func aDeadTokenIsNotSentTo() {
-        guard case .final(.refused, "Unregistered") = plan([:], dead: true) else {
+        guard case .final(.refused, RowError(.unregistered)) = plan([:], dead: true) else {
             Issue.record("sent")
             return
         }

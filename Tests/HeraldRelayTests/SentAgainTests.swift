@@ -51,7 +51,7 @@ import Testing
     @Test(arguments: Engine.all) func anOlderQueueGetsTheTrigger(_ engine: Engine) async throws {
         try await engine.with { store in
             let table = engine.name == "SQLite" ? "" : " ON push_queue"
-            try await store.run("DROP TRIGGER \(RelaySchema.resend)\(table)")
+            try await store.run("DROP TRIGGER push_queue_resend\(table)")
             try await store.prepare()
             let id = try await store.queue()
             let row = try #require(try await store.claim().first)

@@ -1,5 +1,6 @@
 import AsyncHTTPClient
 import Foundation
+import HeraldJSON
 import HeraldPhone
 import HeraldScreen
 import HeraldWeb
@@ -111,7 +112,7 @@ private struct EventReader {
                 let event = text[..<end.lowerBound]
                 text = String(text[end.upperBound...])
                 if let data = event.range(of: "data: ") {
-                    return try JSONDecoder().decode(PhoneSnapshot.self, from: Data(event[data.upperBound...].utf8))
+                    return try JSON.decode(PhoneSnapshot.self, from: Array(event[data.upperBound...].utf8))
                 }
             } else if let part = try await parts.next() {
                 text += String(buffer: part)

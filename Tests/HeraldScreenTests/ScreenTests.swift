@@ -1,4 +1,5 @@
 import Foundation
+import HeraldJSON
 import HeraldModel
 import HeraldPhone
 import HeraldScreen
@@ -60,7 +61,7 @@ import Testing
         let answer = try await harness.withScreen { try await harness.ask("GET", $0 + "/api/device") }
         #expect(answer.status == 200)
         #expect(answer.fields.first(name: "content-type") == "application/json")
-        let snapshot = try JSONDecoder().decode(PhoneSnapshot.self, from: Data(answer.body.utf8))
+        let snapshot = try JSON.decode(PhoneSnapshot.self, from: Array(answer.body.utf8))
         let present = await harness.device.snapshot()
         #expect(snapshot == present)
     }

@@ -41,7 +41,7 @@ import Testing
             storedUntil: now + end,
             priority: .immediate,
             pushType: .alert,
-            collapseID: "collapse",
+            collapseID: CollapseID("collapse"),
             payload: [123, 125]
         )
         return .notification(

@@ -1,7 +1,7 @@
 import HeraldMailbox
-import HeraldModel
 import Testing
 
+@testable import HeraldModel
 @testable import HeraldStores
 
 /// The stored form of rows, which is part of the format.
@@ -46,7 +46,7 @@ struct StoredFormTests {
         storedUntil: WallTime(milliseconds: 8),
         priority: .conserving,
         pushType: .voip,
-        collapseID: "täg",
+        collapseID: CollapseID("täg"),
         payload: [0x7B, 0x7D]
     )
 
@@ -62,8 +62,30 @@ struct StoredFormTests {
         packer.headers.withUnsafeBytes { headers in
             packer.bodies.withUnsafeBytes { bodies in
                 let found = Segment(headers: headers, bodies: bodies)?.notification(0)
-                #expect(found?.collapseID == "täg" && found?.payload == [0x7B, 0x7D])
+                #expect(found?.collapseID?.text == "täg" && found?.payload == [0x7B, 0x7D])
                 #expect(found?.storedUntil == WallTime(milliseconds: 8) && found?.priority == .conserving)
+            }
+        }
+    }
+
+    @Test func `a collapse identifier that no device must get is left out, and the notification stays`() {
+        let stored = Notification(
+            id: NotificationID(high: 3, low: 4),
+            uniqueID: NotificationID(high: 5, low: 6),
+            slot: Slot(device: DeviceNumber(1), app: AppNumber(1)),
+            received: WallTime(milliseconds: 7),
+            storedUntil: nil,
+            priority: .immediate,
+            pushType: .alert,
+            collapseID: CollapseID(text: "a\tb"),
+            payload: [0x7B, 0x7D]
+        )
+        var packer = SegmentBuilder()
+        packer.append(stored, sequence: 9)
+        packer.headers.withUnsafeBytes { headers in
+            packer.bodies.withUnsafeBytes { bodies in
+                let found = Segment(headers: headers, bodies: bodies)?.notification(0)
+                #expect(found?.payload == [0x7B, 0x7D] && found?.collapseID == nil)
             }
         }
     }

@@ -14,7 +14,7 @@ extension StoreConformance {
                 storedUntil: scene.now + .milliseconds(12_345),
                 priority: .conserving,
                 pushType: .voip,
-                collapseID: "größer",
+                collapseID: CollapseID("größer"),
                 payload: (0..<5120).map { UInt8(truncatingIfNeeded: $0) }
             )
             let put = await scene.put(notification)

@@ -67,6 +67,40 @@ import Testing
         }
     }
 
+    @Test func `a sender that tries again is seen until it succeeds, and nothing follows`() async throws {
+        try await withHerald { herald in
+            try await herald.withDevice { device in
+                let token = try await device.install(Self.app)
+                try await herald.withDrill("refuse", "--reason", "InternalServerError", "--first", "2") {
+                    for _ in 1...3 { _ = try await send("Again", to: token, through: herald, tag: "again") }
+                }
+                let caught = try await herald.caught("tag:again", count: 3, until: "status:200")
+                #expect(caught.map(\.status) == [200, 500, 500])
+                #expect(caught.allSatisfy { ($0.answered ?? .distantPast) >= $0.time && !$0.device.isEmpty })
+                #expect(try await herald.caughtExactly(3, "tag:again", quiet: .milliseconds(10)).count == 3)
+                try await herald.caughtNothing("tag:never", within: .milliseconds(10))
+                let error = await #expect(throws: HeraldTestError.self) {
+                    try await herald.caughtExactly(2, "tag:again")
+                }
+                #expect(error?.description.hasPrefix("3 requests were caught for tag:again, and 2 are right\n") == true)
+            }
+        }
+    }
+
+    @Test func `a wait in vain says how the service answered`() async throws {
+        let herald = try await HeraldService.shared()
+        try await herald.withDevice { device in
+            let token = try await device.install(Self.app)
+            try await herald.withDrill("refuse", "--reason", "TooManyRequests", "--token", token.hex) {
+                _ = try await send("Hello", to: token, through: herald)
+                let error = await #expect(throws: HeraldTestError.self) {
+                    try await device.next(for: Self.app, within: .milliseconds(10))
+                }
+                #expect(error?.description.contains("429 TooManyRequests (drill") == true)
+            }
+        }
+    }
+
     @Test func `tests that run at once each have a device of their own`() async throws {
         let herald = try await HeraldService.shared()
         try await withThrowingTaskGroup(of: Void.self) { group in

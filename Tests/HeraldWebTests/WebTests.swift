@@ -24,7 +24,11 @@ import Testing
         (#"{"count":"1","name":"a"}"#, 400, "`count` has the wrong type: see /openapi.yaml"),
         (#"{"count":null,"name":"a"}"#, 400, "`count` has the wrong type: see /openapi.yaml"),
         ("[]", 400, "`the body` has the wrong type: see /openapi.yaml"),
-        (#"{"count":"#, 400, "the body is not valid JSON for this request: see /openapi.yaml"),
+        (#"{"count":"#, 400, "the body cannot be read: not JSON at byte 9"),
+        (#"{"count":1e400,"name":"a"}"#, 400, "`count` is out of range: see /openapi.yaml"),
+        (#"{"count":1.5,"name":"a"}"#, 400, "`count` is out of range: see /openapi.yaml"),
+        (#"{"count":1,"count":2}"#, 400, "the body cannot be read: a repeated name at byte 11"),
+        (#"{"name":"\ud83d"}"#, 400, "the body cannot be read: half of a surrogate pair at byte 9"),
         (#"{"count":1,"name":"a long, long name"}"#, 413, "the body is longer than 30 bytes"),
     ])
     func `a body that is not what a request takes is refused in words`(

@@ -3,7 +3,7 @@
 import json
 import time
 
-from parties import LOWER_UUID, UPPER_UUID
+from parties import LOWER_UUID
 from service import TOPIC
 
 LIVE = {"aps": {"event": "update", "timestamp": 1, "content-state": {"score": 1}}}
@@ -72,7 +72,7 @@ def assert_refused(answer, status, reason, request_id=None):
 
 def assert_request_id(answer, request_id=None):
     found = answer.header("apns-request-id")
-    assert found == request_id if request_id else UPPER_UUID.fullmatch(found)
+    assert found == request_id if request_id else LOWER_UUID.fullmatch(found)
     assert answer.id is None
 
 

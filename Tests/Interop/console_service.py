@@ -220,7 +220,7 @@ def answers():
         "POST /v1/drills": DRILL,
         "POST /v1/drills/*": DRILL,
         "POST /v1/clock/advance": {"now": at(0), "milliseconds": int(NOW.timestamp() * 1000), "adjustable": True},
-        "GET /v1/caught": {"items": [caught(number) for number in range(9)], "catching": CATCHING},
+        "GET /v1/caught": {"items": [caught(number) for number in range(9)], "matches": 9, "complete": True, "catching": CATCHING},
         "DELETE /v1/caught": {"deleted": 9},
         "PUT /v1/catch": {**CATCHING, "topics": "off"},
         "POST /v1/send": {"status": 200, "reason": None, "id": ID.format(0), "unique_id": ID.format(0x8000), "explanation": None, "took_ms": 3.1},

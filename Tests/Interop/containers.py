@@ -152,11 +152,18 @@ class Composition:
     def _wait_until_healthy(self, name):
         kind, *check = self.services[name]["healthcheck"]["test"]
         assert kind == "CMD"
-        pid = self.running[name].pid
-        enter = [*self._enter, "nsenter", "--target", str(pid), "--mount", "env", f"PATH={self.path}", "HERALD_DATA=/var/lib/herald"]
-        eventually(
-            lambda: subprocess.run([*enter, *check], capture_output=True, timeout=PATIENCE).returncode == 0, what=f"health of {name}"
-        )
+        eventually(lambda: self._exec(name, *check).returncode == 0, what=f"health of {name}")
+
+    def _exec(self, name, *command):
+        enter = [*self._enter, "nsenter", "--target", str(self.running[name].pid), "--mount"]
+        variables = ["env", f"PATH={self.path}", "HERALD_DATA=/var/lib/herald"]
+        return subprocess.run([*enter, *variables, *command], capture_output=True, text=True, timeout=PATIENCE)
+
+    def exec(self, name, *command):
+        """Runs a command in a running container; what it prints."""
+        result = self._exec(name, *command)
+        assert result.returncode == 0, f"{name}: {result.stdout}{result.stderr}"
+        return result.stdout
 
     def _start(self, name):
         command, environment = self._command(name, ())

@@ -17,7 +17,6 @@ from service import PATIENCE, TOPIC
 
 OTHER = "com.example.other"
 STRANGERS = "com.stranger.app"
-UPPER_UUID = re.compile(r"[0-9A-F]{8}-[0-9A-F]{4}-[0-9A-F]{4}-[0-9A-F]{4}-[0-9A-F]{12}")
 LOWER_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 
 
@@ -122,14 +121,14 @@ def assert_accepted(answer, id=None):
     """Asserts a 200 like APNs': headers only, with `apns-id`."""
     assert (answer.status, answer.body) == (200, b"")
     assert answer.headers_only and answer.frames == []
-    assert answer.id == id if id else UPPER_UUID.fullmatch(answer.id)
+    assert answer.id == id if id else LOWER_UUID.fullmatch(answer.id)
 
 
 def assert_refused(answer, status, reason, id=None):
     """A refusal as APNs gives it ("Handling notification responses from APNs"), to the byte."""
     assert (answer.status, answer.reason) == (status, reason)
     assert answer.header("content-type") == "application/json"
-    assert answer.id == id if id else UPPER_UUID.fullmatch(answer.id)
+    assert answer.id == id if id else LOWER_UUID.fullmatch(answer.id)
     if status == 410:
         assert re.fullmatch(rb'\{"reason":"%s","timestamp":\d{13}\}' % reason.encode(), answer.body)
     else:

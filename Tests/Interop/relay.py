@@ -98,10 +98,11 @@ class Relay:
         return self.ask("GET", path, token=token)
 
     def ask(self, method, path, body=None, token=None):
+        """The same for any method; a body of bytes is sent as it is."""
         request = urllib.request.Request(
             f"http://127.0.0.1:{self.port}{path}", method=method,
             headers={"authorization": f"Bearer {token}"} if token else {},
-            data=None if body is None else json.dumps(body).encode(),
+            data=body if body is None or isinstance(body, bytes) else json.dumps(body).encode(),
         )
         try:
             answer = urllib.request.urlopen(request, timeout=PATIENCE)
@@ -222,7 +223,7 @@ def received(service, ids):
         connection = http.client.HTTPConnection("127.0.0.1", service.listeners["console"], timeout=PATIENCE)
         found = {}
         for id in ids:
-            connection.request("GET", f"/v1/journal?notification={id}", headers={"authorization": f"Bearer {token}"})
+            connection.request("GET", f"/v1/journal?id={id}", headers={"authorization": f"Bearer {token}"})
             with connection.getresponse() as answer:
                 assert answer.status == 200
                 found[id] = sum(line["state"] == "received" for line in json.load(answer))
@@ -237,6 +238,11 @@ def received(service, ids):
 
 class PostgresQueue(SQLiteQueue):
     """The same on PostgreSQL, with psycopg."""
+
+    @property
+    def pooled(self):
+        """The address of the same database through PgBouncer."""
+        return self.url.replace("port=5432", "port=6432")
 
     def __init__(self, url):
         self.url = url
@@ -257,11 +263,14 @@ class PostgresQueue(SQLiteQueue):
 
 
 class PostgresServer:
-    """A PostgreSQL server of its own, which ends with `close`, or with this process."""
+    """A PostgreSQL server of its own, which ends with `close`, or with this process.
 
-    def __init__(self):
+    With the argument `pooler` a PgBouncer is before it; with a port it listens there, too.
+    """
+
+    def __init__(self, *arguments):
         self.process = subprocess.Popen(
-            [str(ROOT / "Tests" / "postgres-server")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [str(ROOT / "Tests" / "postgres-server"), *map(str, arguments)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
         self.url = self.process.stdout.readline().strip()
         assert self.url.startswith("postgresql://"), "the PostgreSQL of the tests does not start"

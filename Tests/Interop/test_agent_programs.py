@@ -83,6 +83,23 @@ def test_silent_notifications_do_not_depend_on_the_permission(device, push, shar
     eventually(lambda: "disabled" in json.dumps(shared.journal(lost)), what="the journal's line")
 
 
+def test_a_silent_notification_of_which_nothing_runs_says_so(device, push):
+    """An app without a program: it runs while it is on the local socket, and not before or after."""
+    token = device.start("--app", TOPIC, "--allow", "alert").token(TOPIC)
+    absent = push(token, SILENT, push_type="background", priority=5)
+    shown = device.shown(absent)
+    assert not shown["background_launch"] and shown["background"] is None and shown["state"] == "not running"
+    assert shown["because"][0] == "it is silent" and "not on the local socket" in shown["because"][1]
+    assert "the app runs in the background" not in device.command("shown", absent).stdout
+    local = Local(device.folder)
+    assert local.ask("register", topic=TOPIC)["ok"]
+    present = push(token, {**SILENT, "n": 2}, push_type="background", priority=5)
+    assert device.shown(present)["background_launch"]
+    assert local.ask("done", topic=TOPIC, apns_id=present, result="new data")["ok"]
+    assert ran_in_background(device, present) == "new data"
+    local.close()
+
+
 def test_a_silent_notification_waits_until_the_user_opens_the_app_again(device, push, tmp_path):
     bundle = make_bundle(tmp_path / "app", TOPIC, {"background": "cat >> background; echo 'no data'"}, **WAKES)
     token = device.start("--app", bundle, "--allow", "alert").token(TOPIC)

@@ -2,12 +2,13 @@
 
 import json
 import re
+import socket
 import ssl
 import subprocess
 
 import pytest
 
-from parties import UPPER_UUID, assert_accepted, new_id
+from parties import LOWER_UUID, assert_accepted, new_id
 from provider import HELLO, listening_device, provider_token
 from refusals import refused, told
 from service import PATIENCE, TOPIC, eventually
@@ -42,7 +43,7 @@ class TestCurl:
     def test_a_certificate_sends_a_notification(self, shared, parties, listening):
         code, version, status, head, body = curl(shared, listening.token, "--http2", "--cert", parties.certificate)
         assert (code, version, status, body) == (0, "2", "200", "")
-        assert UPPER_UUID.fullmatch(re.search(r"^apns-id: (.*)$", head, re.M)[1])
+        assert LOWER_UUID.fullmatch(re.search(r"^apns-id: (.*)$", head, re.M)[1])
         assert listening.next().payload.decode() == PAYLOAD
 
     def test_a_provider_token_sends_a_notification(self, shared, parties, listening):
@@ -77,6 +78,32 @@ class TestCurl:
         # Either a failed connection or an answer that says no; never a success, never silence until the time-out.
         assert status != "200"
         assert code not in (0, 28) or status.startswith(("4", "5"))
+
+    @pytest.mark.parametrize("port", ["api", "binary", "feedback", "device", "activation"])
+    def test_who_speaks_without_tls_gets_a_plain_answer(self, shared, port):
+        place = f"http://localhost:{shared.listeners[port]}/"
+        said = subprocess.run(["curl", "--silent", "--include", place], capture_output=True, text=True, timeout=PATIENCE).stdout
+        assert said.startswith("HTTP/1.1 400 ") and said.endswith("over TLS, and your client spoke without TLS\n"), said
+        # A long body comes while the answer is on its way.
+        upload = ["curl", "--silent", "--data-binary", "@-", place]
+        said = subprocess.run(upload, input="x" * 300_000, capture_output=True, text=True, timeout=PATIENCE).stdout
+        assert said.endswith("your client spoke without TLS\n")
+        prior = ["curl", "--silent", "--show-error", "--http2-prior-knowledge", place]
+        assert subprocess.run(prior, capture_output=True, text=True, timeout=PATIENCE).returncode not in (0, 28)
+        with socket.create_connection(("localhost", shared.listeners[port]), timeout=PATIENCE) as person:
+            person.sendall(b"hello?\r\n")
+            assert person.makefile().readline().startswith("this port (")
+
+    @pytest.mark.parametrize("port", ["api", "binary", "device"])
+    @pytest.mark.parametrize("options", [[], ["--no-alpn"], ["--head"]], ids=" ".join)
+    def test_http_1_over_tls_gets_a_plain_answer(self, shared, parties, port, options):
+        identity = shared.device()[0] if port == "device" else parties.certificate
+        command = ["curl", "--silent", "--include", "--http1.1", "--cacert", shared.ca, "--cert", identity, *options]
+        result = subprocess.run(
+            [*map(str, command), f"https://localhost:{shared.listeners[port]}/"], capture_output=True, text=True, timeout=PATIENCE
+        )
+        assert result.returncode == 0 and result.stdout.startswith("HTTP/1.1 400 "), result.stdout + result.stderr
+        assert options == ["--head"] or result.stdout.endswith(" only, and your client spoke HTTP/1.1\n")
 
     def test_http_1_without_alpn_is_refused_cleanly(self, shared, parties):
         code, _, status, _, _ = curl(shared, parties.token, "--no-alpn", "--cert", parties.certificate)

@@ -1,14 +1,16 @@
 """The fields of a request and their effects: sizes, push types, expirations, priorities, identifiers."""
 
 import json
+import pathlib
 import time
 
 import pytest
 
-from parties import LOWER_UUID, UPPER_UUID, advance, assert_accepted, assert_refused, new_id
+from parties import LOWER_UUID, advance, assert_accepted, assert_refused, new_id
 from provider import HELLO, Provider, away_device, listening_device
-from service import TOPIC, eventually
+from service import TOPIC, eventually, herald
 
+PAYLOADS = pathlib.Path(__file__).parent.parent / "Payloads"
 THIRTY_DAYS = 30 * 86400
 SUFFIXES = {
     "alert": "", "background": "", "mdm": "", "complication": ".complication", "controls": ".push-type.controls",
@@ -112,6 +114,26 @@ class TestPayloads:
     @pytest.mark.parametrize("payload", NOT_OBJECTS)
     def test_a_payload_without_a_json_object_is_refused(self, provider, device, payload):
         assert_refused(provider.push(device.token, payload), 400, "BadPayload")
+
+    def test_a_payload_without_aps_is_accepted_and_shows_nothing(self, provider, device):
+        assert deliver(provider, device, b'{"x":1}').payload == b'{"x":1}'
+        check = herald("check", "-", "--json", input='{"x":1}')
+        report = json.loads(check.stdout)
+        assert "aps is missing" in [found["message"] for found in report["findings"]]
+        assert not any(view["shown"] for view in report["presentations"])
+
+    def test_silent_payloads_are_background_notifications(self, parties, provider):
+        vectors = json.loads((PAYLOADS / "silent.json").read_text())
+        device = away_device(parties.service)
+        kinds = {}
+        for vector in vectors:
+            id = new_id()
+            assert_accepted(provider.push(device.token, vector["payload"].encode(), id=id), id)
+            kinds[id.lower()] = vector
+        lines = parties.service.journal("--device", device.id, "--state", "received", "--limit", "500")
+        found = {line["id"].lower(): line["type"] for line in lines}
+        for id, vector in kinds.items():
+            assert (found[id] == "background") == vector["silent"], vector
 
     def test_a_setting_accepts_any_payload_and_the_journal_records_it(self, fresh):
         service = fresh("--accept-non-json").start()
@@ -226,6 +248,16 @@ class TestCollapseIdentifiers:
     def test_more_than_64_bytes_are_refused(self, provider, device, value):
         assert_refused(provider.push(device.token, collapse_id=value), 400, "BadCollapseId")
 
+    @pytest.mark.parametrize(
+        "value", ["a\tb", "a\x01", "a\x7f", "\x80", "a\x85b", "\x9f", "\ufdd0", "\ufdef", "\ufffe", "x\uffff", "\U0001ffff", "\U0010fffe"],
+        ids=ascii,
+    )
+    def test_what_no_device_need_accept_is_refused(self, provider, device, value):
+        """Characters for which MQTT 5 §1.5.4 lets a receiver drop the packet; a header field may have a tab."""
+        answer = provider.push(device.token, collapse_id=value, explain=1)
+        assert (answer.status, answer.reason) == (400, "BadCollapseId")
+        assert answer.json["explanation"].startswith("apns-collapse-id is 1 to 64 bytes of printable text")
+
     def test_no_collapse_identifier_is_invented(self, provider, device):
         assert "apns-collapse-id" not in deliver(provider, device).properties
 
@@ -247,9 +279,9 @@ class TestIdentifiers:
         assert_accepted(provider.push(device.token, id=id), id)
         assert_refused(provider.push("00", id=id), 400, "BadDeviceToken", id)
 
-    def test_a_generated_identifier_is_new_and_in_capitals(self, provider, device):
+    def test_a_generated_identifier_is_new_and_in_lower_case(self, provider, device):
         ids = [provider.push(device.token).id for _ in range(5)] + [provider.push("00").id]
-        assert all(UPPER_UUID.fullmatch(id) for id in ids)
+        assert all(LOWER_UUID.fullmatch(id) for id in ids)
         assert len(set(ids)) == 6
 
     def test_an_identifier_reaches_the_device_and_the_journal(self, parties, provider, device):

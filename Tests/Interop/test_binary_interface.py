@@ -143,7 +143,7 @@ class TestErrors:
     @pytest.mark.parametrize(
         "data",
         [
-            b"\3", b"\xff" * 100, b"GET / HTTP/1.1\r\n\r\n", b"\x16\3\1\2\0", struct.pack(">BI", 2, 0xFFFFFFFF),
+            b"\3", b"\xff" * 100, b"\x16\3\1\2\0", struct.pack(">BI", 2, 0xFFFFFFFF),
             frame((1, b"x" * 32), (2, PAYLOAD), (3, b"short")), struct.pack(">BI", 2, 3) + b"\1\xff\xff",
         ],
     )

@@ -77,7 +77,7 @@ def test_any_node_shows_the_whole_also_when_one_is_gone(trio, nodes):
     assert found.returncode == 0 and "node1" in found.stdout and "node2 did not answer: its lines are missing" in found.stderr
     searched = search()
     assert "node1" in searched.stdout and "node2 did not answer" in searched.stderr
-    headers, _ = ask(c, f"/v1/journal?notification={answer.id}")
+    headers, _ = ask(c, f"/v1/journal?id={answer.id}")
     assert headers["herald-missing-nodes"] == "node2"
     assert counts()["missing_nodes"] == ["node2"] and counts()["sums"]["received"] == 1
     code, words = evict(trio, "node2")

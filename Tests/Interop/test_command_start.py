@@ -69,7 +69,7 @@ class TestListeners:
         text = (service.data / "run" / "listeners.json").read_text()
         assert json.loads(text) == listeners
         assert sorted(listeners) == [
-            "activation", "api", "binary", "console", "console_host", "console_tls", "device", "feedback", "host", "pid"
+            "activation", "api", "binary", "console", "console_host", "console_tls", "device", "feedback", "host", "name", "pid"
         ]
         assert listeners.pop("pid") == service.process.pid
         assert listeners.pop("host") == listeners.pop("console_host") == "127.0.0.1"

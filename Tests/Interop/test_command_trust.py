@@ -126,6 +126,14 @@ class TestIssuedFiles:
         (unit,) = certificates(path)[0].subject.get_attributes_for_oid(x509.NameOID.ORGANIZATIONAL_UNIT_NAME)
         assert unit.value == TEAM
 
+    def test_the_name_of_a_device_reorders_nothing_on_a_terminal(self, folder, tmp_path):
+        name = "\u202elive\u2066 \u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645"
+        herald("device", "enroll", "--data", folder.data, "--name", name, "--out", tmp_path / "device.pem")
+        table = herald("device", "list", "--data", folder.data).stdout
+        assert "\\u{202e}live\\u{2066} \u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645\n" in table and "\u202e" not in table
+        listed = json.loads(herald("device", "list", "--data", folder.data, "--json").stdout)
+        assert name in [device["name"] for device in listed]
+
     def test_a_key_is_a_p8_file_like_apples(self, folder):
         path, kid, _ = folder.provider_key()
         assert len(kid) == 10 and kid.isalnum() and kid.upper() == kid

@@ -3,12 +3,14 @@
 import json
 import os
 import re
+import signal
+import socket
 import subprocess
 
 import pytest
 import yaml
 
-from commands import one_line
+from commands import failed_start, one_line
 from parties import assert_accepted, new_id
 from provider import HELLO, Provider, away_device, listening_device
 from service import HERALD, PATIENCE, ROOT, TEAM, TOPIC, eventually, herald
@@ -69,7 +71,7 @@ NEEDED = {
     "backup": ["out"], "clock advance": ["1h"], "cluster evict": ["herald3"], "cluster import": ["folder"],
     "console revoke": ["x"], "console token": ["--name", "x"],
     "device disconnect": ["x"], "device enroll": ["--out", "x.pem"], "device label": ["x", "a=b"], "device revoke": ["x"],
-    "device withdraw": ["x"], "drill start": ["drop", "--for", "1m"], "drill stop": ["--all"],
+    "device withdraw": ["x"], "drill renew": ["3"], "drill start": ["drop", "--for", "1m"], "drill stop": ["--all"],
     "journal": ["--topic", TOPIC], "provider certificate": ["--topic", TOPIC, "--out", "x.pem"],
     "provider key": ["--team", TEAM, "--out", "."], "provider revoke": ["x"], "relay purge": ["--older-than", "7d"],
     "relay retry": ["--reason", "NoCredential"], "relay revive": ["--all"], "restore": ["out"], "send": ["00" * 32],
@@ -88,7 +90,7 @@ def test_every_command_that_takes_a_configuration_file_reads_it(by, tmp_path):
         result = herald(
             *words, *NEEDED.get(name, []), *told, check=False, cwd=tmp_path, env=os.environ | variables,
         )
-        if result.returncode != 1 or "cannot read nowhere.yaml: No such file" not in result.stderr:
+        if result.returncode not in (1, 78) or "cannot read nowhere.yaml: No such file" not in result.stderr:
             wrong[name] = result.stderr
     assert wrong == {}
     assert not list(tmp_path.iterdir())
@@ -111,6 +113,23 @@ def test_a_path_of_one_character_is_a_path(tmp_path):
     code = re.search(r"^code +(\S+)$", code, re.M)[1]
     said = one_line(herald("agent", "activate", "--code", code, "--folder", "f", "--service", "https://localhost:1", cwd=tmp_path, check=False))
     assert "localhost:1" in said
+
+
+@pytest.mark.parametrize(
+    "line, words",
+    [
+        ("serve --port 1", "did you mean '--api-port' or '--binary-port' or "),
+        ("send 00 --cert x", "Error: Unknown option '--cert': did you mean '--certificate'?"),
+        ("drill start refuse --reasons x", "Error: Unknown option '--reasons': did you mean '--reason'?"),
+        ("clock --data X advance 1h", "stand behind it: herald clock advance --data X 1h"),
+        ("--data X serve", "stand behind it: herald serve --data X"),
+        ("devices list", "Error: 'devices' is not a command of 'herald': did you mean 'herald device'?"),
+    ],
+)
+def test_a_wrong_word_is_answered_by_its_meaning(line, words, tmp_path):
+    result = herald(*line.split(), check=False, cwd=tmp_path)
+    assert result.returncode == 64 and words in result.stderr.splitlines()[0], result.stderr
+    assert "Usage: herald " in result.stderr and not list(tmp_path.iterdir())
 
 
 def test_a_mistyped_command_suggests_the_right_one():
@@ -171,7 +190,8 @@ def test_a_missing_folder_is_reported(arguments, tmp_path):
         (["provider", "key", "--team", TEAM, "--out", "/dev/null/x"], "/dev/null"),
         (["provider", "revoke", "nobody"], "nobody"),
         (["device", "revoke", "nobody"], "nobody"),
-        (["journal", "not-a-uuid"], "not-a-uuid"),
+        (["journal", "not-a-uuid"], "'not-a-uuid' is not an apns-id (a UUID), a device token or a topic"),
+        (["journal", "2F7CA8F4-3B5C-4F4E-9F0E-6C0E4D2D2C1"], "is not an apns-id (a UUID)"),
         (["token", "inspect", "zz"], ""),
     ],
 )
@@ -493,6 +513,42 @@ class TestStatus:
         result = subprocess.run(["sh", "-c", script, HERALD, service.data], capture_output=True, text=True, timeout=PATIENCE)
         ports = service.listeners
         assert result.stdout == f"405 {service.data} {ports['device']} http://localhost:{ports['console']}", result.stderr
+
+    def test_the_variables_open_the_console(self, shared):
+        script = 'eval "$("$0" status --data "$1" --env)"; curl --silent --fail -H "authorization: Bearer $CONSOLE_TOKEN" "$CONSOLE_URL/v1/status"'
+        result = subprocess.run(["sh", "-c", script, HERALD, shared.data], capture_output=True, text=True, timeout=PATIENCE)
+        assert json.loads(result.stdout)["pid"] == shared.pid
+
+    @pytest.mark.parametrize("known", [False, True], ids=["a new folder", "a known folder"])
+    def test_status_ends_with_the_reason_when_the_service_does(self, tmp_path, known):
+        """Whichever of the two is quicker."""
+        folder = tmp_path / "data"
+        if known:
+            herald("init", "--data", folder)
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            command = [HERALD, "status", "--data", folder, "--wait", "10m"]
+            waiting = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            try:
+                failed = failed_start(folder, "--api-port", taken.getsockname()[1])
+                _, said = waiting.communicate(timeout=PATIENCE)
+            finally:
+                waiting.kill()
+            late = herald("status", "--data", folder, "--wait", "10m", check=False)
+        why = failed.stderr.strip().splitlines()[-1].removeprefix("herald: ")
+        assert waiting.returncode == 1 and said == f"herald: the service ended: {why}\n"
+        assert one_line(late) == said.strip()
+
+    def test_status_ends_when_the_service_is_killed(self, fresh):
+        service = fresh("--clock", "adjustable").start()
+        os.kill(service.pid, signal.SIGSTOP)
+        waiting = subprocess.Popen([HERALD, "status", "--data", service.data, "--wait", "10m"], stderr=subprocess.PIPE, text=True)
+        try:
+            eventually(lambda: (service.data / "run" / "serve.json").exists(), what="the record of the start")
+            os.kill(service.pid, signal.SIGKILL)
+            _, said = waiting.communicate(timeout=PATIENCE)
+        finally:
+            waiting.kill()
+        assert waiting.returncode == 1 and "without a word" in said
 
     def test_status_without_a_service_exits_1(self, fresh, tmp_path):
         service = fresh().start()

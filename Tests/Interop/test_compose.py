@@ -25,6 +25,13 @@ def test_a_sender_that_knows_apples_names_only_reaches_the_device(containers):
     token = containers.line("phone", r"token for com\.example\.chat: ([0-9a-f]{64})")[1]
     assert containers.run("sender", token, "Dinner is ready") == "200 \n"
     containers.line("phone", "Dinner is ready")
+    # A script finds the token, and asks the console what was sent.
+    folder = "/var/lib/herald/device"
+    assert token in containers.exec("phone", "herald", "agent", "show", "--folder", folder)
+    secret = (containers.volumes["credentials"] / "console.token").read_text().strip()
+    caught = ["curl", "--silent", "--show-error", "--cacert", containers.volumes["credentials"] / "ca.pem", "--resolve", f"herald:2190:{containers.addresses['herald']}"]
+    answer = containers.inside(*caught, "--header", f"authorization: Bearer {secret}", "https://herald:2190/v1/caught?q=status:200")
+    assert "Dinner is ready" in answer.stdout, answer.stderr
     # As a browser asks by the published port.
     page = ["curl", "--silent", "--fail", "--header", "Host: 127.0.0.1:8080", f"http://{containers.addresses['phone']}:8080/"]
     assert "<html" in containers.inside(*page).stdout

@@ -180,6 +180,21 @@ def test_what_a_foreign_site_sends_is_refused(service, tokens):
     assert page(service, "POST", "/v1/drills/stop", cookie, body={})[0] == 200
 
 
+def test_tokens_are_made_listed_and_revoked_without_a_service(fresh):
+    service = fresh()
+    tool = lambda *words: herald("console", *words, "--data", service.data, "--json")
+    herald("init", "--data", service.data)
+    token = json.loads(tool("token", "--name", "ci", "--role", "sender").stdout)
+    assert [entry["id"] for entry in json.loads(tool("tokens").stdout)] == [token["id"]]
+    assert "there is a token named ci" in herald("console", "token", "--name", "ci", "--data", service.data, check=False).stderr
+    service.start()
+    assert ask(service, "GET", "/v1/caught", token=token["token"])[0] == 200
+    service.stop()
+    assert json.loads(tool("revoke", "ci").stdout)["id"] == token["id"]
+    service.start()
+    assert ask(service, "GET", "/v1/caught", token=token["token"])[0] == 401
+
+
 def test_guesses_are_slowed_down_for_their_address_alone(service, tokens):
     cookie = sign_in(service)
     statuses = [ask(service, "GET", "/v1/status", token="wrong", source="127.0.0.9")[0] for _ in range(12)]
@@ -187,7 +202,7 @@ def test_guesses_are_slowed_down_for_their_address_alone(service, tokens):
     answers = [ask(service, "POST", "/v1/session", body={"code": "x"}, source="127.0.0.9") for _ in range(12)]
     assert [status for status, _, _ in answers] == [401] * 10 + [429] * 2
     answer = answers[-1][2]
-    assert "try again in" in answer["error"]
+    assert f"try again in {answers[-1][1]['retry-after']} s" in answer["error"]
     assert ask(service, "GET", "/v1/status", cookie=cookie, herald_console="1", source="127.0.0.9")[0] == 200
     assert ask(service, "GET", "/v1/status", token=tokens["viewer"])[0] == 200
 

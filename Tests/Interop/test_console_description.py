@@ -153,8 +153,8 @@ def test_every_route_answers_as_described(fresh, description):
         unique = channels.publish(provider, channels.create(provider), expiration=channels.soon())
     assert check("get", "/v1/channels", actual=f"/v1/channels?topic={TOPIC}")["items"][0]["stored"]
     check("get", "/v1/channels", 400, actual="/v1/channels?topic=a..b")
-    assert check("get", "/v1/journal", actual=f"/v1/journal?notification={unique}")
-    check("get", "/v1/journal", 400, actual=f"/v1/journal?notification={new_id()}&limit=10001")
+    assert check("get", "/v1/journal", actual=f"/v1/journal?id={unique}")
+    check("get", "/v1/journal", 400, actual=f"/v1/journal?id={new_id()}&limit=10001")
     life = check("get", "/v1/journal/{id}", actual=f"/v1/journal/{unique}?wait=1&until=final")
     assert len(life["words"]) == len(life["lines"]) > 1
     for status, path in ((404, new_id()), (400, "nothing"), (400, f"{unique}?wait=61")):
@@ -226,7 +226,11 @@ def test_every_route_answers_as_described(fresh, description):
     eventually(lambda: check("get", "/v1/problems")["items"], what="the problem that drills run")
     for status, id in ((200, drills[0]["id"]), (404, 999), (400, "first")):
         check("post", "/v1/drills/{id}/stop", status, actual=f"/v1/drills/{id}/stop")
-    assert len(check("post", "/v1/drills/stop")) == 15
+    lease = check("post", "/v1/drills", body={"kind": "drop", "lease": "30s", "first": 2})["id"]
+    for status, id in ((200, lease), (404, drills[1]["id"]), (400, "first")):
+        check("post", "/v1/drills/{id}/renew", status, actual=f"/v1/drills/{id}/renew")
+    check("post", "/v1/drills", 400, body={"kind": "drop", "lease": "30s", "for": "60s"})
+    assert len(check("post", "/v1/drills/stop")) == 16
     assert check("put", "/v1/catch", body={"topics": [TOPIC], "minutes": 5})["topics"] == [TOPIC]
     check("put", "/v1/catch", 400, body={"topics": "some"})
     check("put", "/v1/catch", 413, body={"topics": "all", "more": "x" * 70_000})

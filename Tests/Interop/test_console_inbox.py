@@ -111,6 +111,25 @@ def test_a_wait_is_answered_as_soon_as_a_push_comes_and_parallel_tests_see_their
     assert caught(scene, "tag:left", wait="0.05") == []
 
 
+def test_a_wait_ends_when_enough_came_and_says_so_otherwise(scene):
+    results = queue.Queue()
+    wanted = {"q": "tag:count", "count": 3, "until": "status:200", "limit": 2, "wait": 50}
+    waiting = threading.Thread(target=lambda: results.put(ask(scene, "GET", "/v1/caught", **wanted)))
+    waiting.start()
+    with Provider(scene, key=scene.key) as provider:
+        for token in ("00" * 32, "00" * 32, "00" * 32, scene.away.token):
+            provider.push(token, headers=[("herald-tag", "count")])
+    found = results.get(timeout=PATIENCE)
+    waiting.join()
+    assert (found["complete"], found["matches"], len(found["items"])) == (True, 4, 2)
+    assert found["items"][0]["status"] == 200 and found["items"][0]["answered"] >= found["items"][0]["time"]
+    late = ask(scene, "GET", "/v1/caught", q="tag:count", count=5, wait="0.05")
+    assert (late["complete"], late["matches"], len(late["items"])) == (False, 4, 4)
+    for name, words in (("q", "'tagg:x' in q"), ("until", "'tagg:x' in until")):
+        assert words in ask(scene, "GET", "/v1/caught", status=400, **{"q": "", name: "tagg:x"})["error"]
+    assert "count" in ask(scene, "GET", "/v1/caught", status=400, count=0)["error"]
+
+
 def test_broadcasts_and_the_binary_interface_are_caught(scene):
     with Provider(scene, key=scene.key) as provider:
         channels.publish(provider, channels.create(provider), headers=[("herald-tag", "cast")])
@@ -135,8 +154,8 @@ def test_the_console_sends_as_any_provider_does(scene):
     message = scene.awake.next()
     while message.json != order["payload"]:
         message = scene.awake.next()
-    eventually(lambda: "delivered" in [line["state"] for line in ask(scene, "GET", "/v1/journal", notification=answer["id"])])
-    lines = ask(scene, "GET", "/v1/journal", notification=answer["id"])
+    eventually(lambda: "delivered" in [line["state"] for line in ask(scene, "GET", "/v1/journal", id=answer["id"])])
+    lines = ask(scene, "GET", "/v1/journal", id=answer["id"])
     assert {line.get("provider", "console") for line in lines} == {"console"}
     (entry,) = caught(scene, "tag:sent")
     assert entry["provider"] == "console" and entry["id"] == answer["id"]

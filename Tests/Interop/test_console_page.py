@@ -389,6 +389,22 @@ def test_a_notification_is_written_and_sent(chromium, console):
     page.one(".note .tag", "delivered")
 
 
+def test_numbers_of_a_payload_keep_their_digits_in_the_form(chromium, console):
+    page = show(chromium, console, "/compose?device=kitchen", ".previews li")
+    page.one("button", "JSON").click()
+    text = page.one("textarea")
+    text.send_keys(Keys.CONTROL, "a")
+    text.send_keys('{"aps":{"alert":{"title":"x"},"badge":3},"n":[9007199254740993,18446744073709551615,1.10,1e400,-0]}')
+    page.one("button", "Form").click()
+    title = page.one("input", "Title")
+    title.send_keys(Keys.CONTROL, "a")
+    title.send_keys("Dinner")
+    page.one("button", "Send").click()
+    payload = console.changed("POST /v1/send")["payload"]
+    assert json.loads(payload)["aps"] == {"alert": {"title": "Dinner"}, "badge": 3}
+    assert re.sub(r"\s", "", payload).endswith('"n":[9007199254740993,18446744073709551615,1.10,1e400,-0]}')
+
+
 def test_a_notification_may_be_sent_to_a_device_by_its_name(chromium, console):
     page = show(chromium, console, "/compose?device=Kitchen", ".previews li")
     page.until(lambda: page.one("input", "App (topic)").get_property("value"))

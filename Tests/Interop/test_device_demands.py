@@ -48,7 +48,12 @@ class TestTokens:
         withheld(demanding, device)
         with Provider(demanding, pem) as provider:
             answer = provider.push(token, explain=1)
-            assert answer.status == 200 and answer.header("herald-explanation").startswith("stored")
+            assert answer.status == 200
+            assert "has not presented the app's token" in answer.header("herald-explanation")
+            (waiting,) = [line for line in demanding.journal(answer.id) if line["state"] == "stored"]
+            assert waiting["reason"] == "token not presented"
+            lost = provider.push(token, expiration=0, explain=1)
+            assert "has not presented the app's token" in lost.header("herald-explanation")
             link.settled()
             assert link.publish(f"apps/{TOPIC}/token", token.encode()).reason == 0
             assert json.loads(link.notification().payload) == HELLO

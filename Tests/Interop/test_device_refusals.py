@@ -127,22 +127,49 @@ def test_a_revoked_device_gets_the_reason_on_reconnect(service, enroll, version)
     assert "the certificate is revoked" in line
 
 
-def agent(service, pem):
-    """The output of an agent that exits by itself."""
-    return subprocess.run(
+#: The exit status of an agent whose service never accepts its certificate again.
+DISMISSED = 77
+
+
+def run_agent(service, pem):
+    return subprocess.Popen(
         [
             HERALD, "agent", "run", "--identity", pem, "--ca", service.ca,
             "--service", f"127.0.0.1:{service.listeners['device']}", "--app", "com.example.app",
         ],
-        capture_output=True, text=True, timeout=PATIENCE, stdin=subprocess.DEVNULL,
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )
+
+
+def agent(service, pem):
+    """The output of an agent that exits by itself."""
+    process = run_agent(service, pem)
+    output, errors = process.communicate(timeout=PATIENCE)
+    return subprocess.CompletedProcess(process.args, process.returncode, output, errors)
 
 
 def test_the_agent_of_a_revoked_device_exits_with_the_reason(service):
     pem, identifier = service.device()
     herald("device", "revoke", identifier, "--data", service.data)
-    line = one_line(agent(service, pem))
+    result = agent(service, pem)
+    line = one_line(result)
     assert "the certificate is revoked" in line and "herald agent activate" in line
+    assert result.returncode == DISMISSED
+
+
+def test_the_agent_of_a_device_that_is_revoked_while_it_is_connected_exits_with_the_reason(service):
+    pem, identifier = service.device()
+    with run_agent(service, pem) as process:
+        try:
+            while not process.stdout.readline().startswith("connected as"):
+                assert process.poll() is None
+            herald("device", "revoke", identifier, "--data", service.data)
+            output, errors = process.communicate(timeout=PATIENCE)
+        finally:
+            process.kill()
+    (line,) = errors.splitlines()
+    assert "the certificate is revoked" in line and "herald agent activate" in line
+    assert process.returncode == DISMISSED and "ended by its operator" in output
 
 
 @pytest.mark.parametrize("fault", ["foreign", "expired"])
@@ -152,7 +179,10 @@ def test_an_agent_with_a_refused_certificate_exits_with_the_reason(service, tmp_
     pem = authority.issue(
         tmp_path / "agent.pem", subject=NOBODY, names=[uri(f"urn:herald:device:{NOBODY}")], begins=-DAY, ends=ends
     )
-    line = one_line(agent(service, pem))
+    result = agent(service, pem)
+    line = one_line(result)
+    # The operator of the service may have put another authority there by mistake.
+    assert result.returncode == (DISMISSED if fault == "expired" else 1)
     words = "it has expired" if fault == "expired" else "the peer does not trust its authority"
     assert f"refuses this device's certificate: {words}" in line
     assert "herald agent activate" in line and "checkouts" not in line and "BoringSSL" not in line

@@ -421,10 +421,10 @@ def seconds_of(shared, steady, noise):
     return taken
 
 
-@pytest.mark.parametrize("noise", list(NOISE.values())[:4], ids=list(NOISE)[:4])
-def test_noise_after_the_handshake_ends_the_connection(steady, noise):
+@pytest.mark.parametrize("name", ["random", "zeroes", "http-2"])
+def test_noise_after_the_handshake_ends_the_connection(steady, name):
     wire = steady.wire()
-    wire.send(noise)
+    wire.send(NOISE[name])
     wire.shut(*range(0x80, 0x100))
     still_serves(steady)
 

@@ -18,6 +18,7 @@ RELIABILITY = (ROOT / "docs" / "reliability.md").read_text()
 DOCUMENTS = [
     *sorted(ROOT.glob("docs/**/*.md")), ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "Tests" / "Payloads" / "README.md",
 ]
+EXAMPLES = sorted((ROOT / "Examples").glob("*/README.md"))
 #: Words in code: names of tests contain no backtick.
 CODE = re.compile(r"`([^`\n]+)`")
 
@@ -114,6 +115,64 @@ def test_every_test_named_by_a_document_exists(document):
 )
 def test_a_false_name_of_a_test_is_found(text, faults):
     assert len([fault for _, fault in named_tests(text) if fault]) == faults
+
+
+#: Names in capitals of HTTP/2 (RFC 9113 §6, §7), which need no backticks.
+HTTP2_NAMES = set("""
+COMPRESSION_ERROR ENABLE_PUSH END_STREAM FLOW_CONTROL_ERROR FRAME_SIZE_ERROR PROTOCOL_ERROR PUSH_PROMISE REFUSED_STREAM RST_STREAM
+STREAM_CLOSED WINDOW_UPDATE
+""".split())
+#: What stands for a figure or a text that somebody meant to write later.
+PLACEHOLDER = re.compile(
+    r"\b(?:TODO|FIXME|XXX+|TBD|TBA|TBC|WIP|[Ll]orem ipsum|to be (?:measured|filled in))\b|\?\?+|_{3,}|\{\{.*?\}\}|<[a-z][\w ]*>"
+    r"|(?:…|\b[NX]+(?:[.,][NX]+)?|\bx(?:[.,]x+)+|\bxx+) ?(?:(?:ns|µs|ms|s|[KMG]iB|MB|GB|times)\b|%)"
+)
+
+
+def placeholders(text):
+    """The placeholders in a document, as one line each; code means what it says."""
+    prose = re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S)
+    prose = re.sub(r"<!--.*?-->|``.+?``|`(?:[^`\n]|\n(?!\n))*`", "`x`", prose)
+    found = [match[0] for match in PLACEHOLDER.finditer(prose)]
+    found += [name for name in re.findall(r"(?<![\w/$])[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+(?![\w/])", prose) if name not in HTTP2_NAMES]
+    # A word that is alone in its line: a row or a figure was to take its place.
+    found += re.findall(r"^[A-Z]{4,}$", prose, re.M)
+    # The heading of a table may have empty cells.
+    for line in re.sub(r"^\|.*\n(?=\|---)", "", prose, flags=re.M).splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        # A row of one bold text divides a table.
+        is_empty = len(cells) > 1 and cells[0] and not cells[0].startswith("**") and not any(cells[1:])
+        if line.startswith("|") and (is_empty or any(re.fullmatch(r"\?|…|\.\.\.", cell) for cell in cells)):
+            found.append(line)
+    return found
+
+
+@pytest.mark.parametrize("document", [*DOCUMENTS, *EXAMPLES, ROOT / "CHANGELOG.md"], ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_no_document_has_a_placeholder(document):
+    assert placeholders(document.read_text()) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "COURIER_SSL", "| `gateway` | COURIER_SSL |", "COURIER", "it takes …ms", "it takes … ms", "a share of …%",
+        "it takes NN ms", "X.X µs", "x.xx times", "| `gateway` | |  |", "| gateway | ? |", "| gateway | … |", "TODO: measure", "since ???",
+        "it took ____ s", "costs <figure> of it", "{{ratio}}", "to be measured", "TBD",
+    ],
+)
+def test_a_placeholder_is_found(text):
+    assert placeholders(f"Before.\n\n{text}\n\nAfter.\n") != []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "`COURIER_SSL`", "```sh\necho $A_B … ms ???\n```", "| device | 1 | |", "| header | |\n|---|---|\n| `x` | y |", "RST_STREAM", "GOAWAY ends it",
+        "Which ones? These.", "(`{{name}}`)", "<!-- not run: it needs systemd -->", "`herald send …` 3 ms", "| A10 | yes |",
+    ],
+)
+def test_what_looks_like_a_placeholder_is_none(text):
+    assert placeholders(f"Before.\n\n{text}\n\nAfter.\n") == []
 
 
 def rows(text, width):

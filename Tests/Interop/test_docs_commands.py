@@ -6,6 +6,8 @@ block starts its successor. Words in capitals are filled from what earlier comma
 
 A block that cannot run here has the comment `<!-- not run: why -->` in the line before it. After `<!-- an alternative -->` the
 page goes on as if the block had not been. `<!-- the service is stopped -->` is so while the block runs.
+
+The pages of the examples assume nothing: their terminals know no command of this project by its name alone.
 """
 
 import os
@@ -18,13 +20,18 @@ import pytest
 from service import HERALD, PATIENCE, ROOT, eventually
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs" / "operations").glob("*.md"))]
+EXAMPLES = sorted((ROOT / "Examples").glob("*/README.md"))
 BLOCK = re.compile(r"^(?:<!-- (?P<note>.*?) -->\n)?```sh\n(?P<text>.*?)^```$", re.M | re.S)
 #: Commands that run until they are stopped: a role, in which one replaces the other, and the output of a working one.
 LASTING = [
     (re.compile(r"(\S*/)?herald serve\b"), "service", re.compile(r"^ready$", re.M)),
     (re.compile(r"make run$"), "service", re.compile(r"^ready$", re.M)),
-    (re.compile(r"(herald agent run|mosquitto_sub)\b"), "device", re.compile(r"token.*[0-9a-f]{64}|^screen http", re.M)),
-    (re.compile(r"herald relay run\b"), "relay", re.compile(r"^ready$", re.M)),
+    (re.compile(r"(\S*/)?herald agent run\b(?s:.*) --app\b"), "device", re.compile(r"token.*[0-9a-f]{64}")),
+    (re.compile(r"(\S*/)?herald agent run\b(?!(?s:.*) --app\b)|mosquitto_sub\b"), "device", re.compile(r"token.*[0-9a-f]{64}|^screen http", re.M)),
+    (re.compile(r"(\S*/)?herald relay run\b"), "relay", re.compile(r"^ready$", re.M)),
+    (re.compile(r"\S*/PushChat\b"), "server", re.compile(r"^ready$", re.M)),
+    (re.compile(r"(\w+=\S+ )*\S*/KitchenTimer server\b"), "server", re.compile(r"^ready$", re.M)),
+    (re.compile(r"(\w+=\S+ )*\S*/KitchenTimer app\b"), "app", re.compile(r"^got a device token", re.M)),
 ]
 #: The pattern of each placeholder: its value is the newest match in the output so far.
 PLACEHOLDERS = {
@@ -65,7 +72,7 @@ exec bash --norc
 class Terminal:
     """One shell on a machine of its own, and what its commands print."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, path=f"{HERALD.parent}:{os.environ['PATH']}"):
         self.folder = folder
         (folder / "hosts").write_text("127.0.0.1 localhost push.example.com post.example\n")
         home = folder / "home"
@@ -77,7 +84,7 @@ class Terminal:
         self._shell = subprocess.Popen(
             ["unshare", *user, "--mount", "--net", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", MACHINE, "sh", folder],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, bufsize=1,
-            env={**os.environ, "PATH": f"{HERALD.parent}:{os.environ['PATH']}"},
+            env={**os.environ, "PATH": path},
         )
         self._say("trap 'echo \"$BASH_COMMAND\" >> ../failed' ERR")
         self._runs, self._commands = {}, {}
@@ -101,7 +108,7 @@ class Terminal:
             matches = eventually(lambda: pattern.findall(self.printed()), what=f"a value for {found[0]}")
             return matches[-1]
 
-        return re.sub(rf"(?<![A-Z0-9])(?<!HERALD_)({'|'.join(PLACEHOLDERS)})(?![A-Z0-9])", value, text)
+        return re.sub(rf"(?<![A-Z0-9])(?<![A-Z]_)({'|'.join(PLACEHOLDERS)})(?![A-Z0-9])", value, text)
 
     def run(self, text):
         """Runs a block, command by command; one that lasts goes on in the background."""
@@ -122,11 +129,12 @@ class Terminal:
         self.stop(role)
         is_awaited_by_the_block = re.search(r"&(\s*#.*)?$", command)
         command = re.sub(r"&?(\s+#.*)?$", "", command.strip()).replace("make run", "herald serve --demo")
+        variables, command = re.match(r"((?:\w+=\S+ )*)(.*)", command, re.S).groups()
         out = self.folder / f"{name}-{role}.out"
-        (self.folder / f"{name}-{role}.sh").write_text(f"exec > ../{out.name} 2>&1\nexec {command}\n")
+        (self.folder / f"{name}-{role}.sh").write_text(f"exec > ../{out.name} 2>&1\n{variables}exec {command}\n")
         self._say(f"bash ../{name}-{role}.sh & echo $! > ../{role}.pid")
         self._runs[role] = (self.folder / f"{role}.pid").read_text().strip()
-        self._commands.setdefault(role, []).append(command)
+        self._commands.setdefault(role, []).append(variables + command)
         if is_awaited_by_the_block:
             return
         eventually(lambda: out.exists() and ready.search(out.read_text(errors="replace")), what=f"{ready.pattern!r} of {command}")
@@ -196,9 +204,36 @@ def test_the_blocks_of_a_page_run_as_printed(page, terminal):
                 terminal.back()
 
 
+@pytest.mark.parametrize("page", EXAMPLES, ids=lambda page: page.parent.name)
+def test_an_example_runs_from_its_page_alone(page, tmp_path):
+    """A message of PushChat reaches the device in both environments."""
+    terminal = Terminal(tmp_path, path=os.environ["PATH"])
+    notified = f"notification for com.example.{page.parent.name.lower()}: "
+    try:
+        for note, text in blocks(page):
+            # A reader has more than one terminal.
+            known = {"PWD", *re.findall(r"(?:^|\s)(\w+)=", text)}
+            assert set(re.findall(r"\$(\w+)", text)) <= known, text
+            if not note.startswith("not run: "):
+                before = terminal.printed().count(notified)
+                terminal.run(text)
+                if "$api/message" in text:
+                    eventually(lambda before=before: terminal.printed().count(notified) == before + 1, what=f"a notification after {text}")
+        shown = terminal.printed()
+    finally:
+        terminal.close()
+    if page.parent.name == "PushChat":
+        assert shown.count(notified) == 2
+        # Users and display record, as the page has the reader look at them.
+        assert "│ Ann " in shown and "Bob: Dinner is ready" in shown and "Bob: Dinner is served" in shown
+
+
 def test_every_block_has_a_language():
     """A block without a language is not run, and a block of commands as `text` would go unnoticed."""
-    for page in PAGES:
+    for page in [*PAGES, *EXAMPLES]:
+        if page in EXAMPLES:
+            prose = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.M | re.S)
+            assert not re.search(r"^    \S", prose, re.M), f"{page}: an indented block is not run"
         opening = True
         for line in page.read_text().splitlines():
             if line.startswith("```"):

@@ -10,6 +10,7 @@ import urllib.request
 import h2.settings
 import pytest
 
+from binary import Binary, framed
 from commands import failed_start, one_line
 from parties import advance, assert_accepted, assert_refused, new_id
 from provider import Disconnected, Provider, away_device, listening_device
@@ -374,13 +375,58 @@ class TestDrillEnd:
         once_within(8, stop)
 
 
+def test_drills_with_a_number_make_a_list_of_answers(scene):
+    scene.start("refuse", "--reason", "TooManyRequests", "--retry-after", "3s", "--first", "2")
+    drill = scene.start("refuse", "--reason", "ServiceUnavailable", "--first", "1")
+    assert drill["what"].endswith("ServiceUnavailable, once")
+    with scene.provider() as provider:
+        answers = [provider.push(scene.token) for _ in range(5)]
+    assert [answer.status for answer in answers] == [429, 429, 503, 200, 200]
+    assert [drill["hits"] for drill in scene.stop()] == [2, 1]
+
+
+def test_a_lease_lasts_while_it_is_renewed_though_the_clock_moves(fresh):
+    scene = Scene(fresh("--clock", "adjustable").start())
+    drill = scene.start("refuse", "--reason", "InternalServerError", "--lease", "60s")
+    advance(scene.service, 2 * 3600)
+    renewed = json.loads(herald("drill", "renew", drill["id"], "--data", scene.service.data, "--json").stdout)
+    assert renewed["id"] == drill["id"] and renewed["seconds_left"] > 50
+    with scene.provider() as provider:
+        assert provider.push(scene.token).status == 500
+    scene.stop()
+    assert "no drill" in one_line(herald("drill", "renew", drill["id"], "--data", scene.service.data, check=False))
+    timed = scene.start("drop")["id"]
+    assert "with a lease" in one_line(herald("drill", "renew", timed, "--data", scene.service.data, check=False))
+
+
 class TestPayloads:
     def drilled(self, **drill):
         return {"aps": {"alert": "hello"}, "herald": {"drill": drill}}
 
     def test_a_payload_drill_needs_the_operators_permission(self, scene):
+        """Without it the notification is delivered, and answer and journal say that nothing was tested."""
         with scene.provider() as provider:
-            assert_accepted(provider.push(scene.token, self.drilled(reason="Unregistered")))
+            answer = provider.push(scene.token, self.drilled(reason="Unregistered"), explain=1)
+            assert_accepted(answer)
+            assert "herald.drill has no effect" in answer.header("herald-explanation")
+            assert "drill without effect (None)" in scene.states(answer.id)
+            plain = provider.push(scene.token, {"aps": {"alert": "herald"}, "herald": {"tag": "drill"}}, explain=1)
+            assert "drill" not in plain.header("herald-explanation")
+            assert "drill without effect (None)" not in scene.states(plain.id)
+
+    def test_a_payload_drill_of_the_binary_interface_has_no_effect_and_is_told(self, fresh):
+        scene = Scene(fresh("--payload-drills").start())
+        payload = json.dumps(self.drilled(reason="Unregistered")).encode()
+        with Binary(scene.service, scene.certificate) as connection:
+            connection.send(framed(7, scene.token, payload))
+            states = lambda: [line["state"] for line in scene.service.journal("--device", scene.away.id)]
+            eventually(lambda: "drill without effect" in states(), what="the journal's line")
+
+    def test_a_payload_drill_fails_twice_and_then_succeeds(self, fresh):
+        scene = Scene(fresh("--payload-drills").start())
+        with scene.provider() as provider:
+            drilled = self.drilled(reason="ServiceUnavailable", first=2)
+            assert [provider.push(scene.token, drilled).status for _ in range(4)] == [503, 503, 200, 200]
 
     def test_a_payload_drill_decides_the_outcome(self, fresh):
         scene = Scene(fresh("--payload-drills").start())
@@ -437,7 +483,7 @@ class TestConfiguration:
             ("refuse --reason Forbidden", "needs its duration"),
             ("refuse --reason Forbidden --for 2h", "for is a time from 1s to 3600s"),
             ("refuse --for 1m", "refuse needs a reason"),
-            ("explode --for 1m", "the kinds of drills are"),
+            ("explode --for 1m", "is not a kind of drill: the kinds are refuse"),
             ("refuse --reason Nonsense --for 1m", "not a reason of APNs"),
             ("latency --for 1m", "latency needs a time"),
             ("", "drill:"),

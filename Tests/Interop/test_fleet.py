@@ -177,7 +177,7 @@ def test_a_provider_signs_with_its_own_key(service, tmp_path, way):
         order = {"public_key": public.read_text(), "team": TEAM, "topics": [TOPIC]}
         id = answer(service, "POST", "/v1/credentials/key", body=order)["id"]
         refusal = answer(service, "POST", "/v1/credentials/key", 400, body={**order, "public_key": private.read_text()})
-        assert "this is a private key" in refusal["error"]
+        assert "it has a private key, which belongs nowhere but with the provider" in refusal["error"]
     else:
         made = herald("provider", "key", "--data", service.data, "--team", TEAM, "--public-key", public, "--json").stdout
         id = json.loads(made)["id"]

@@ -52,7 +52,7 @@ def test_its_tests_and_the_example_of_its_readme_pass_side_by_side(python, tmp_p
     environment = {**os.environ, "HERALD_BINARY": str(HERALD), "PYTHONPATH": str(example), "PLACES": str(places)}
     command = [python, "-m", "pytest", PACKAGE / "tests", example, "-n", "2", "-q", "-p", "places_plugin", "-p", "no:cacheprovider"]
     output = run(*command, "--rootdir", tmp_path, env=environment, cwd=tmp_path)
-    assert re.search(r"^15 passed in ", output, re.M), output
+    assert re.search(r"^40 passed in ", output, re.M), output
     assert len({place.read_text() for place in places.iterdir()}) == 2
 
 

@@ -139,15 +139,16 @@ def test_a_restarted_service_gets_each_row_once(service, queue, relay):
 def test_a_refused_certificate_leaves_no_row_in_doubt(service, queue, relay, fresh):
     token = away_device(service).token
     foreign = fresh().start().provider_certificate()
-    for certificate, reason in [
-        (service.provider_certificate(environment="sandbox"), "Unreachable"),
-        (foreign, "Untrusted"),
+    for certificate, reason, words in [
+        (service.provider_certificate(environment="sandbox"), "Unreachable", "closed the connection without an answer"),
+        (foreign, "Untrusted", "refuses the provider's certificate"),
     ]:
         begin(relay, *binary(service, certificate=certificate))
         id = queue.insert(device_token=token)
         # The service's word, its alert, may get lost in the end of a connection; then the row is tried again.
         row = eventually(lambda: (row := queue.row(id))["reason"] == reason and row, timeout=PATIENCE, what=reason)
         assert (row["status"], row["uncertain"]) == ("queued", 0)
+        assert words in row["detail"], row["detail"]
         code, body = relay.get("/health")
         assert code in (200, 503), body
         assert relay.stop() == 0

@@ -1,6 +1,8 @@
 """The relay: rows in, notifications out, and the outcome of each, on either database."""
 
+import datetime
 import json
+import os
 import re
 import sqlite3
 import time
@@ -123,7 +125,18 @@ def test_poisoned_rows_fail_alone(relay, queue, device):
         "InvalidPushType": {"device_token": NOBODY, "push_type": "loud"},
         "BadCollapseId": {"device_token": NOBODY, "collapse_id": "x" * 65},
         "UnknownTemplate": {"device_token": NOBODY, "payload": None, "template": "none"},
-        "NoDevice": {"audience": "nobody"},
+        "MissingParameter": {"device_token": NOBODY, "payload": None, "template": "hello", "parameters": '{"title": "x"}'},
+        "BadParameters": {"device_token": NOBODY, "payload": None, "template": "hello", "parameters": "name"},
+        "NoLanguage": {"device_token": NOBODY, "payload": None, "template": "hallo"},
+        "NoDevice": {"user_name": "nobody"}, "BadUserName": {"device_token": NOBODY, "user_name": "somebody"},
+        "BadEnvironment": {"device_token": NOBODY, "environment": "staging"},
+    }
+    queue.run("INSERT INTO push_templates (name, payload) VALUES ('hello', '{\"aps\":{\"alert\":\"{{title}} {{ name }}\"}}')")
+    queue.run("INSERT INTO push_templates (name, language, payload) VALUES ('hallo', 'de', '{}')")
+    # Each row's sentence names its column; or the template, the parameter, the user.
+    named = {
+        "UnknownTemplate": '"none"', "MissingParameter": '`name`, which the template "hello" names', "NoLanguage": '"hallo"',
+        "NoDevice": f'"nobody" for {TOPIC}', "BadUserName": "`device_token`",
     }
     ids = {reason: queue.insert(**columns) for reason, columns in bad.items()}
     if "sqlite" in queue.url:
@@ -137,6 +150,7 @@ def test_poisoned_rows_fail_alone(relay, queue, device):
     for reason, id in ids.items():
         row = queue.done(id)
         assert (row["status"], row["reason"], row["time_sent"]) == ("refused", reason, None)
+        assert named.get(reason, "`") in row["detail"]
     assert queue.done(huge)["status"] == "refused"
     device.next()
 
@@ -176,13 +190,17 @@ def test_many_tokens_and_a_user_and_a_template(relay, queue, device):
         "INSERT INTO devices (device_token, topic, user_name, languages) VALUES (?, ?, 'ann', 'de-CH,en')", device.token, TOPIC
     )
     parameters = json.dumps({"who": "Bea", "n": 3})
-    row = queue.done(queue.insert(audience="ann", payload=None, template="hi", parameters=parameters))
+    row = queue.done(queue.insert(user_name="ann", payload=None, template="hi", parameters=parameters))
     assert row["status"] == "sent" and row["time_sent"]
     assert device.next().json == {"aps": {"alert": "Bea schrieb", "badge": 3}}
     many = queue.done(queue.insert(device_token=json.dumps([device.token, NOBODY]), payload=text()))
-    assert (many["status"], many["reason"]) == ("sent", "sent to 1 of 2")
-    outcomes = queue.run("SELECT device_token, status, reason FROM push_outcomes WHERE push_id = ? ORDER BY device_token", many["id"])
-    assert sorted((row["status"], row["reason"]) for row in outcomes) == [("refused", "BadDeviceToken"), ("sent", None)]
+    assert (many["status"], many["reason"], many["detail"]) == ("sent", "SentInPart", "sent to 1 of 2")
+    outcomes = queue.run("SELECT status, reason, detail FROM push_outcomes WHERE push_id = ?", many["id"])
+    # The service's own reason has no sentence of the relay's.
+    outcomes = sorted((row["status"], row["reason"], row["detail"]) for row in outcomes)
+    assert outcomes == [("refused", "BadDeviceToken", None), ("sent", None, None)]
+    incomplete = queue.done(queue.insert(user_name="ann", payload=None, template="hi", parameters='{"who": "Bea"}'))
+    assert (incomplete["status"], incomplete["reason"]) == ("refused", "MissingParameter") and "lacks `n`" in incomplete["detail"]
     device.next()
 
 
@@ -196,6 +214,19 @@ def test_waiting_rows_are_sent_by_a_new_relay(shared, queue, start, device):
         device.next()
 
 
+def test_a_relay_without_an_authority_says_so(shared, queue, start):
+    """In the row, while it waits, and in the health."""
+    options = [option for option in sending(shared) if option not in ("--ca", shared.ca)]
+    relay = start("--topic", TOPIC, *options)
+    id = queue.insert(device_token=NOBODY)
+    row = eventually(lambda: (row := queue.row(id))["reason"] == "Untrusted" and row, timeout=PATIENCE, what="the reason")
+    words = "is not signed by an authority that is trusted here: give the service's ca.pem with `ca`"
+    assert row["status"] == "queued" and words in row["detail"]
+    eventually(lambda: any(words in note for note in json.loads(relay.get("/health")[1])["notes"]), what="the note")
+    waiting = re.compile(r"^  1: (Untrusted|Unreachable) \(the relay ", re.M)
+    eventually(lambda: waiting.search(herald("relay", "status", "--database", queue.url).stdout), what="why the row waits")
+
+
 def test_a_row_without_a_credential_fails_and_can_be_retried(shared, queue, start, device, tmp_path):
     certificate = shared.provider_certificate()
     config = tmp_path / "relay.yaml"
@@ -207,7 +238,7 @@ def test_a_row_without_a_credential_fails_and_can_be_retried(shared, queue, star
     relay = start("--config", config)
     id = queue.insert(device_token=device.token, payload=text())
     row = queue.done(id)
-    assert (row["status"], row["reason"]) == ("failed", "NoCredential")
+    assert (row["status"], row["reason"]) == ("failed", "NoCredential") and f"{TOPIC} in production" in row["detail"]
     # Another app, without a restart.
     config.write_text(json.dumps({"apps": [app, app | {"topic": TOPIC}]}))
     relay.reload()
@@ -287,9 +318,22 @@ def test_status_purge_and_metrics(relay, queue, device):
     assert (status["rows"]["sent"], status["rows"]["refused"], status["claims"]) == (1, 1, [])
     eventually(lambda: relay.metric('herald_relay_rows_total{status="sent"}') == 1)
     eventually(lambda: relay.metric("herald_relay_oldest_unsent_seconds") == 0)
-    assert relay.command("purge", "--status", "refused") == {"changed": 1}
-    assert relay.command("purge", "--older-than", "1h") == {"changed": 0}
+    queue.run("UPDATE push_queue SET time_queued = ? WHERE id = ?", "2026-01-02 03:04:05", ids[1])
+    moment = "2026-01-02T03:04:05.000Z"
+    assert relay.command("purge", "--status", "refused", "--dry-run") == {
+        "changed": 0, "matched": 1, "oldest": moment, "newest": moment,
+    }
+    assert relay.command("purge", "--older-than", "30d") == {
+        "changed": 1, "matched": 1, "oldest": moment, "newest": moment,
+    }
+    assert relay.command("purge", "--older-than", "1h") == {"changed": 0, "matched": 0}
+    # Seven days or seven seconds?
+    for name in ("purge", "retry"):
+        result = herald("relay", name, "--database", queue.url, "--status", "sent", "--older-than", "7", check=False)
+        assert result.returncode == 64 and "needs a unit, like 7d" in result.stderr
     assert [row["id"] for row in queue.run("SELECT id FROM push_queue")] == ids[:1]
+    result = herald("relay", "purge", "--database", queue.url, "--status", "sent", "--dry-run")
+    assert result.stdout.startswith("1 rows would be deleted, queued from 20")
     device.next()
 
 
@@ -324,6 +368,47 @@ def test_a_missing_queue_is_not_created(queue, command):
         assert queue.run("SELECT name FROM sqlite_master") == [{"name": "notes"}]
 
 
+def test_an_applications_own_database(queue, start, shared, device):
+    """The outbox beside the application's tables, one of which has the name of one of the relay's."""
+    queue.run("CREATE TABLE devices (id INTEGER, owner TEXT)")
+    queue.run("CREATE TABLE push_queue (id INTEGER, message TEXT)")
+    if "sqlite" in queue.url:
+        queue.run("PRAGMA journal_mode = WAL")
+        before = queue.path.read_bytes()
+    options = ["--topic", TOPIC, *sending(shared)]
+    result = herald("relay", "run", "--database", queue.url, "--relay-port", "0", *options, check=False)
+    line = one_line(result)
+    assert "sqlite" not in queue.url or queue.path.read_bytes() == before, "a start that fails changes nothing"
+    assert "the table push_queue has other columns than the relay's" in line
+    (hint,) = re.findall("`(herald relay schema [^`]*)`", line)[:1]
+    sql = herald(*hint.split()[1:], "--database", queue.url).stdout
+    if "postgresql" in queue.url:
+        queue.run(sql)
+    else:
+        connection = queue.connect()
+        connection.executescript(sql)
+        connection.close()
+    prefix = ["--table-prefix", "herald_"]
+    relay = start(*options, *prefix)
+    values = (device.token, TOPIC, text())
+    sql = "INSERT INTO herald_push_queue (device_token, topic, payload) VALUES (?, ?, ?) RETURNING id"
+    (row,) = queue.run(sql, *values)
+    look = "SELECT status FROM herald_push_queue WHERE id = ?"
+    eventually(lambda: queue.run(look, row["id"]) == [{"status": "sent"}], what="the row")
+    device.next()
+    assert relay.command("status", *prefix)["rows"] == {"sent": 1}
+    assert relay.command("retry", "--status", "sent", *prefix) == {"changed": 1}
+    eventually(lambda: queue.run(look, row["id"]) == [{"status": "sent"}], what="the row")
+    device.next()
+    assert relay.command("revive", "--all", *prefix) == {"changed": 0, "breakers": []}
+    assert relay.command("purge", "--status", "sent", *prefix)["changed"] == 1
+    assert queue.run("SELECT * FROM devices") == queue.run("SELECT * FROM push_queue") == []
+    result = herald("relay", "status", "--database", queue.url, "--table-prefix", "other_", check=False)
+    assert "there is no queue at" in one_line(result) and "other_" in one_line(result)
+    result = herald("relay", "status", "--database", queue.url, "--table-prefix", "Herald-", check=False)
+    assert "`table-prefix` must have at most 32 lower-case letters" in one_line(result)
+
+
 class TestSQLite:
     """Cases of SQLite files."""
 
@@ -338,16 +423,56 @@ class TestSQLite:
     def queue(self, tmp_path):
         return SQLiteQueue(tmp_path / "queue.db")
 
-    def test_a_file_in_wal_mode_is_converted(self, queue, start, shared, device):
-        queue.run("PRAGMA journal_mode = WAL")
+    def test_the_journal_mode_is_the_applications(self, queue, start, shared, device):
+        application = queue.connect()
+        application.execute("PRAGMA journal_mode = WAL")
+        application.execute("CREATE TABLE notes (text TEXT)")
         relay = start("--topic", TOPIC, *sending(shared))
+        (line,) = [line for line in relay.lines if "WAL mode" in line] or [None]
+        assert line is None and sqlite3.sqlite_version_info >= (3, 51, 3) or "can damage" in line
+        for _ in range(3):
+            assert queue.done(queue.insert(device_token=device.token, payload=text()))["status"] == "sent"
+            assert queue.run("PRAGMA journal_mode")[0]["journal_mode"] == "wal"
+            device.next()
+        assert relay.stop() == 0
+        application.close()
+
+    def test_a_change_to_wal_is_followed(self, queue, relay, device):
         assert queue.run("PRAGMA journal_mode")[0]["journal_mode"] == "delete"
         # SQLite does not wait for a lock when it changes the mode, and the relay may just read.
         eventually(lambda: self.changed_to_wal(queue), what="the change to WAL")
         assert queue.done(queue.insert(device_token=device.token, payload=text()))["status"] == "sent"
-        assert queue.run("PRAGMA journal_mode")[0]["journal_mode"] == "delete"
+        assert queue.run("PRAGMA journal_mode")[0]["journal_mode"] == "wal"
         device.next()
         assert relay.stop() == 0
+
+    def test_the_files_of_a_queue_are_the_relays_alone(self, queue, relay):
+        queue.run("INSERT INTO push_templates (name, payload) VALUES ('hi', '{}')")
+        assert {os.stat(path).st_mode & 0o777 for path in queue.path.parent.glob("queue.db*")} == {0o600}
+        assert not [line for line in relay.lines if "every user of this machine" in line]
+        relay.stop()
+        os.chmod(queue.path, 0o644)
+        relay.start()
+        assert [line for line in relay.lines if f"chmod o= {queue.path}" in line]
+
+    def test_times_in_any_form_and_with_any_offset(self, queue, relay, device):
+        hour = datetime.timedelta(hours=1)
+        now = datetime.datetime.now(datetime.timezone(datetime.timedelta(hours=5, minutes=30)))
+        forms = [datetime.datetime.isoformat, lambda time: time.strftime("%Y-%m-%d %H:%M:%S%z"), datetime.datetime.timestamp]
+        for form in forms:
+            due = queue.insert(device_token=device.token, payload=text(), send_after=form(now - hour), give_up_at=form(now + hour))
+            assert queue.done(due)["status"] == "sent"
+            device.next()
+            assert queue.done(queue.insert(device_token=NOBODY, give_up_at=form(now - hour)))["status"] == "expired"
+        later = [queue.insert(device_token=NOBODY, send_after=form(now + hour)) for form in forms]
+        milliseconds = int(now.timestamp() * 1000)
+        for column, reason in (
+            ("send_after", "BadSendAfter"), ("give_up_at", "BadGiveUpAt"), ("expiration", "BadExpirationDate"),
+            ("time_queued", "BadTimeQueued"),
+        ):
+            row = queue.done(queue.insert(**{"device_token": NOBODY, column: milliseconds}))
+            assert (row["status"], row["reason"]) == ("refused", reason)
+        assert {queue.row(id)["status"] for id in later} == {"queued"}
 
     @staticmethod
     def changed_to_wal(queue):

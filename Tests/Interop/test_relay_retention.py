@@ -1,5 +1,7 @@
 """Old rows of a relay's queue are deleted, and only those that are final."""
 
+import time
+
 import pytest
 
 from relay import PostgresServer, Relay, SQLiteQueue, sending
@@ -27,7 +29,7 @@ def queue(request, tmp_path):
     return queue
 
 
-OLD, NEW = "2020-01-01 00:00:00", "2037-01-01 00:00:00"
+OLD, NEW = "2020-01-01 00:00:00", time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(time.time() + 365 * 86400))
 
 
 def add(queue, status, moment=OLD, **columns):

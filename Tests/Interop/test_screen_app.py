@@ -94,6 +94,9 @@ def test_an_apps_page_gets_the_device_and_its_notifications(page, agent, site):
     received = {"apns_id": "2f7ca8f4-0000-4000-8000-000000000001", "payload": {"aps": {"alert": "again"}}}
     open_app(agent, greedy.url, received=received)
     assert greedy.next()["received"] == received
+    # A page gets numbers of JavaScript.
+    open_app(agent, greedy.url, received={**received, "payload": {"aps": {}, "n": 9007199254740993}})
+    assert greedy.next()["received"]["payload"] == {"aps": {}, "n": 9007199254740992}
     pressed = {**received, "action": "reply", "text": "yes"}
     open_app(agent, greedy.url, received=received, action=pressed)
     assert greedy.next()["action"] == pressed

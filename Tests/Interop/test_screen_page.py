@@ -357,6 +357,10 @@ def test_what_comes_to_an_open_app_is_shown_in_it(page, agent):
     agent.show(apps=[app(opened_with={"aps": {}}, received={"apns_id": "2f7c", "time": 1.0, "payload": {"aps": {"alert": "Now"}}})])
     page.one(".opened h3", "Received while open")
     assert '"alert": "Now"' in page.one(".payload").text
+    large = {"aps": {}, "n": [9007199254740993, 18446744073709551615]}
+    agent.show(apps=[app(opened_with=large, received={"apns_id": "2f7e", "time": 1.5, "payload": large})])
+    page.until(lambda: all(str(number) in page.one(".payload").text for number in large["n"]))
+    assert all(str(number) in page.all(".payload")[-1].text for number in large["n"])
     page.until(lambda: "received a notification while it is open" in page.one("#polite").get_property("textContent"))
     agent.show(apps=[app(received={"apns_id": "2f7d", "time": 2.0, "payload": None})])
     page.one(".opened p", "Its payload is not a JSON object.")
@@ -442,11 +446,11 @@ def test_the_notification_centre(page, agent):
 
 def test_live_activities(page, agent):
     now = time.time()
-    going = activity(title="Line 3", content={"minutes": 4}, attributes={"line": "3"}, stale_date=now - 60)
+    going = activity(title="Line 3", content={"minutes": 4, "id": 9007199254740993}, attributes={"line": "3"}, stale_date=now - 60)
     agent.show(activities=[{**going, "state": "stale"}, activity(id="a2", state="ended", dismissal_date=now + 60)])
     page.until(lambda: len(page.all(".activity")) == 2)
     first, second = (card.text for card in page.all(".activity"))
-    assert all(words in first for words in ("Outdated", "Line 3", "minutes\n4", "line\n3", "outdated since"))
+    assert all(words in first for words in ("Outdated", "Line 3", "minutes\n4", "id\n9007199254740993", "line\n3", "outdated since"))
     assert "Ended" in second and "removed at" in second
 
 

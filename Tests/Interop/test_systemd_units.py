@@ -29,6 +29,58 @@ def test_systemd_accepts_the_unit(unit, tmp_path):
     assert (result.returncode, result.stderr) == (0, "")
 
 
+def settings_that_nothing_mends(folder):
+    """For each unit: the configuration files of services that no restart can mend, with a word of what is wrong."""
+    other = folder / "other"
+    other.mkdir(mode=0o700)
+    (other / "file").write_text("of another program")
+    absent, garbage = folder / "absent.pem", folder / "garbage.pem"
+    garbage.write_text("garbage")
+    queue = f"database: sqlite://{folder}/queue.db\n"
+    app = "topic: com.example.app\nservice: localhost:1\n"
+    return {
+        "herald.service": [
+            ("prot: 1\n", "prot"), ("port: [1\n", "yaml"), ("log-level: loud\n", "log-level"),
+            (f"data: {other}\n", str(other)), (f"data: {garbage}\n", "not a folder"),
+        ],
+        "herald-relay.service": [
+            (queue, "app"), (queue + "aps: 1\n", "aps"), (f"database: oracle://x\n{app}certificate: {garbage}\n", "database"),
+            (f"database: sqlite://{folder}/no/queue.db\n{app}certificate: {garbage}\n", ""),
+            (queue + app + f"certificate: {absent}\n", str(absent)), (queue + app + f"certificate: {garbage}\n", str(garbage)),
+        ],
+        "herald-agent.service": [
+            (f"folder: {folder}/none\n", "activate"), ("language: [fr]\n", "--identity"), ("foldr: x\n", "foldr"),
+            (f"identity: {absent}\nservice: localhost:1\n", str(absent)),
+            (f"identity: {garbage}\nservice: localhost:1\n", "is not PEM"),
+        ],
+    }
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.name)
+def test_systemd_does_not_repeat_a_start_that_no_restart_can_mend(unit, tmp_path):
+    lines = unit.read_text().splitlines()
+    (final,) = [line.removeprefix("RestartPreventExitStatus=") for line in lines if line.startswith("RestartPreventExitStatus=")]
+    (command,) = [line.removeprefix("ExecStart=") for line in lines if line.startswith("ExecStart=")]
+    command, _, _ = command.replace("/usr/bin/herald", str(HERALD)).partition(" --config ")
+    for text, words in settings_that_nothing_mends(tmp_path)[unit.name]:
+        config = tmp_path / "config.yaml"
+        config.write_text(text)
+        result = subprocess.run(
+            [*shlex.split(command), "--config", config], cwd=tmp_path, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+            timeout=PATIENCE,
+        )
+        assert str(result.returncode) in final.split(), (text, result)
+        assert words in result.stderr, (text, result)
+
+
+def test_systemd_repeats_a_start_that_may_succeed_later(shared, tmp_path):
+    (unit,) = [unit for unit in UNITS if unit.name == "herald.service"]
+    (final,) = [line.partition("=")[2] for line in unit.read_text().splitlines() if line.startswith("RestartPreventExitStatus=")]
+    for options in (["--data", shared.data], ["--data", tmp_path / "new", "--api-port", str(shared.listeners["api"])]):
+        result = subprocess.run([HERALD, "serve", *options], capture_output=True, text=True, timeout=PATIENCE)
+        assert result.returncode == 1 and str(result.returncode) not in final.split(), result
+
+
 def test_the_commands_of_the_units_start(shared, tmp_path):
     config = {
         "database": f"sqlite://{tmp_path}/var/queue.db", "topic": APP, "certificate": shared.provider_certificate(APP),

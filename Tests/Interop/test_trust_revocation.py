@@ -3,9 +3,7 @@
 import contextlib
 import datetime
 import http.client
-import itertools
 import json
-import os
 import re
 import resource
 import socket
@@ -187,11 +185,13 @@ class Control(http.client.HTTPConnection):
 
 @contextlib.contextmanager
 def without_descriptors(service):
-    """For this time the service can open nothing more."""
-    used = {int(name) for name in os.listdir(f"/proc/{service.pid}/fd")}
-    free = next(number for number in itertools.count() if number not in used)
+    """For this time the service can open nothing more.
+
+    A new descriptor's number must be below the limit, and the first three are always taken. A limit at the first free number
+    would not do: the service may just have closed, or be about to close, a descriptor with a lower one.
+    """
     before = resource.prlimit(service.pid, resource.RLIMIT_NOFILE)
-    resource.prlimit(service.pid, resource.RLIMIT_NOFILE, (free, before[1]))
+    resource.prlimit(service.pid, resource.RLIMIT_NOFILE, (3, before[1]))
     try:
         yield
     finally:

@@ -26,7 +26,7 @@ def test_the_debug_symbols_are_those_of_the_binary(package, tmp_path):
 
 def install(machine, package):
     (machine.root / "var/cache" / package.name).write_bytes(package.read_bytes())
-    return machine.apt(f"install /var/cache/{package.name}")
+    return machine.apt(f"--allow-downgrades install /var/cache/{package.name}")
 
 
 def test_the_manual_begins_with_the_command_that_the_tests_use():
@@ -55,13 +55,86 @@ def test_the_first_notification_is_on_a_device_within_a_minute(machine, package)
 
 def relabelled(package, folder, version):
     """The same package with another version."""
-    tree = folder / "tree"
+    tree = folder / f"tree-{version}"
     subprocess.run(["dpkg-deb", "--raw-extract", package, tree], check=True)
     control = tree / "DEBIAN" / "control"
     control.write_text(re.sub(r"^Version: .*$", f"Version: {version}", control.read_text(), flags=re.M))
     other = folder / f"herald_{version}_other.deb"
     subprocess.run(["dpkg-deb", "--root-owner-group", "-Znone", "--build", tree, other], check=True, stdout=subprocess.DEVNULL)
     return other
+
+
+UNITS = ("herald", "herald-relay", "herald-agent")
+
+
+def states(machine):
+    """The state of each unit, and the identifier of its present run, which is empty for one that does not run."""
+    return {
+        unit: (
+            machine.run(f"systemctl is-active {unit} || true").strip(),
+            machine.run(f"systemctl show --property InvocationID --value {unit}").strip(),
+        )
+        for unit in UNITS
+    }
+
+
+def active(machine):
+    return {unit for unit, (state, _) in states(machine).items() if state == "active"}
+
+
+def start_the_relay(herald):
+    """Does what the comment of relay.yaml says."""
+    machine = herald.machine
+    (machine.root / "etc/herald/relay.yaml").write_text(
+        "database: sqlite:///var/lib/herald-relay/queue.db\napps:\n  - name: chat\n    topic: com.example.chat\n"
+        "    certificate: /etc/herald/provider.pem\n    service: localhost:2197\n    ca: /etc/herald/ca.pem\n"
+    )
+    for file in ("provider.pem", "ca.pem"):
+        machine.run(f"install -m 640 -g herald-relay /var/lib/herald/{file} /etc/herald/{file}")
+    machine.run("systemctl enable --now herald-relay")
+
+
+def test_an_upgrade_restarts_what_runs_and_starts_nothing_else(machine, package, tmp_path):
+    older, newer = relabelled(package, tmp_path, "0.1"), relabelled(package, tmp_path, "99")
+    install(machine, older)
+    assert active(machine) == {"herald"}
+    herald = Herald(machine)
+    herald.follow_the_manual()
+    start_the_relay(herald)
+    assert active(machine) == set(UNITS)
+
+    # An upgrade and a downgrade restart all three.
+    for other in (newer, older):
+        before = states(machine)
+        install(machine, other)
+        after = states(machine)
+        assert active(machine) == set(UNITS), after
+        assert all(after[unit] != before[unit] for unit in UNITS)
+
+    # A unit that is off stays off, enabled or not. One that runs without being enabled is restarted.
+    machine.run("systemctl stop herald-agent; systemctl disable herald-relay; systemctl disable --now herald")
+    for other in (newer, older):
+        install(machine, other)
+        assert active(machine) == {"herald-relay"}
+    machine.run("systemctl stop herald-relay; systemctl enable --now herald; systemctl disable herald-agent")
+    install(machine, newer)
+    assert active(machine) == {"herald"}
+    enabled = machine.run(f"systemctl is-enabled {' '.join(UNITS)} || true").split()
+    assert enabled == ["enabled", "disabled", "disabled"]
+
+    # A removal stops all three. An installation after it starts what is enabled.
+    machine.run(f"systemctl enable herald-relay; systemctl start {' '.join(UNITS)}")
+    assert active(machine) == set(UNITS)
+    machine.apt("remove herald")
+    assert active(machine) == set() and machine.run("grep -lx herald /proc/[0-9]*/comm || true") == ""
+    install(machine, newer)
+    assert active(machine) == {"herald", "herald-relay"}
+
+    # So does a purge, which leaves no link to a unit.
+    machine.run("systemctl start herald-agent")
+    machine.apt("purge herald")
+    assert active(machine) == set() and machine.run("grep -lx herald /proc/[0-9]*/comm || true") == ""
+    assert machine.run("find /etc/systemd/system /run -name 'herald*' -not -path '/run/systemd/propagate/*'") == ""
 
 
 def test_upgrade_removal_purge_and_restore_lose_nothing(machine, package, tmp_path):

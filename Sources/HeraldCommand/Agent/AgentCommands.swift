@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import HeraldJSON
 import HeraldModel
 import HeraldPhone
 
@@ -23,7 +24,7 @@ struct AgentShow: AsyncParsableCommand {
         let folder = try options.existingFolder()
         let answer = try await folder.ask(["do": .string("device")])
         guard let device = answer["device"] else { return }
-        if json { return try Terminal.sayJSON(device) }
+        if json { return Terminal.sayJSON(device) }
         for line in try AgentReport.lines(device, folder: folder.path) { Terminal.say(line) }
     }
 }
@@ -46,10 +47,7 @@ struct AgentInstall: AsyncParsableCommand {
 
     func run() async throws {
         let path = URL(fileURLWithPath: bundle).standardizedFileURL.path
-        try await options.existingFolder().perform(
-            ["do": .string("install"), "path": .string(path)],
-            .install(path: path)
-        )
+        try await options.existingFolder().perform(.install(path: path))
     }
 }
 
@@ -71,10 +69,7 @@ struct AgentRemove: AsyncParsableCommand {
 
     func run() async throws {
         let topic = try AgentTopic.read(topic)
-        try await options.existingFolder().perform(
-            ["do": .string("remove"), "topic": .string(topic.name)],
-            .remove(topic)
-        )
+        try await options.existingFolder().perform(.remove(topic))
     }
 }
 
@@ -114,12 +109,7 @@ struct AgentAllow: AsyncParsableCommand {
     func run() async throws {
         let (topic, kinds) = (try AgentTopic.read(topic), try AgentPermission.kinds(list))
         let style = try style.map { try AgentPermission.style($0) }
-        let names = NotificationKind.allCases.filter(kinds.contains).map { PayloadValue.string($0.rawValue) }
-        var request: [String: PayloadValue] = [
-            "do": .string("permit"), "topic": .string(topic.name), "allow": .array(names),
-        ]
-        if let style { request["style"] = .string(style.rawValue) }
-        try await options.existingFolder().perform(request, .permit(topic, kinds, style: style))
+        try await options.existingFolder().perform(.permit(topic, kinds, style: style))
     }
 }
 
@@ -188,7 +178,7 @@ struct AgentSet: AsyncParsableCommand {
     @OptionGroup var options: AgentFolderOptions
 
     func run() async throws {
-        var members: [String: PayloadValue] = [:]
+        var members: JSON.Object = [:]
         let switches = [
             ("network", network), ("saving", saving), ("muted", muted), ("focus", focus), ("locked", locked),
         ]
@@ -196,7 +186,7 @@ struct AgentSet: AsyncParsableCommand {
             if let position { members[name] = .boolean(position == .on) }
         }
         if !language.isEmpty { members["languages"] = .array(language.map { .string($0) }) }
-        if let clock { members["clock"] = .number(try Self.seconds(clock)) }
+        if let clock { members["clock"] = try JSON(encoding: try Self.seconds(clock)) }
         if let timeZone { members["time_zone"] = .string(timeZone) }
         let topic = try open.map { try AgentTopic.read($0) }
         guard !members.isEmpty || topic != nil || home else {

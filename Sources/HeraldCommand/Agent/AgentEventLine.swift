@@ -1,4 +1,5 @@
 import HeraldDevice
+import HeraldJSON
 import HeraldModel
 import HeraldPhone
 
@@ -67,6 +68,9 @@ struct AgentEventLine: Encodable {
             local = record.local
             presentation = record
             payload = record.payload.map { Array($0.utf8) }
+        case .fault(let words):
+            self.init(named: "fault")
+            reason = words
         case .question(let app):
             self.init(named: "question")
             topic = app.topic.name
@@ -114,9 +118,10 @@ struct AgentEventLine: Encodable {
     /// The line; a payload that is not JSON is a string.
     var text: String {
         let member = payload.map { payload in
-            let json = JSONLine.payload(payload) ?? JSONLine.bytes(String(decoding: payload, as: UTF8.self))
+            let json = JSONLine.payload(payload) ?? JSON.string(String(decoding: payload, as: UTF8.self)).bytes
             return (name: "payload", json: json)
         }
-        return String(decoding: JSONLine.bytes(self, adding: member), as: UTF8.self)
+        let members = (try? JSON(encoding: self))?.members ?? ["event": .string(event)]
+        return String(decoding: JSONLine.bytes(members, adding: member), as: UTF8.self)
     }
 }

@@ -1,5 +1,6 @@
 import Foundation
 import HeraldDevice
+import HeraldJSON
 import HeraldModel
 import HeraldPhone
 
@@ -42,14 +43,14 @@ struct AgentFolderPath {
     /// Sends a request to the running agent.
     /// - Throws: ``CommandError``.
     @discardableResult
-    func ask(_ request: [String: PayloadValue]) async throws -> [String: PayloadValue] {
+    func ask(_ request: JSON.Object) async throws -> JSON.Object {
         try await translatingDeviceErrors { try await answer(to: request) }
     }
 
     /// Performs an action through the running agent, or on the folder if none is running.
-    func perform(_ request: [String: PayloadValue], _ action: PhoneAction) async throws {
+    func perform(_ action: PhoneAction) async throws {
         try await throughAgent {
-            _ = try await answer(to: request)
+            _ = try await answer(to: try action.request())
         } orFolder: {
             try await $0.perform(action)
         }
@@ -57,7 +58,7 @@ struct AgentFolderPath {
 
     /// The pending local notifications of an app, or of all apps, from the running agent or from the folder.
     func pending(of topic: Topic?) async throws -> [PendingNotification] {
-        var request: [String: PayloadValue] = ["do": .string("pending")]
+        var request: JSON.Object = ["do": .string("pending")]
         if let topic { request["topic"] = .string(topic.name) }
         return try await throughAgent {
             try PendingNotification.list(in: try await answer(to: request))
@@ -66,7 +67,7 @@ struct AgentFolderPath {
         }
     }
 
-    private func answer(to request: [String: PayloadValue]) async throws -> [String: PayloadValue] {
+    private func answer(to request: JSON.Object) async throws -> JSON.Object {
         try await LocalClient.with(socket: socketPath) { try await $0.ask(request) }
     }
 
@@ -81,7 +82,9 @@ struct AgentFolderPath {
                 do {
                     return try await ask()
                 } catch let error as DeviceError where error.code == .unreachable {
-                    return try await use(DeviceAgent.stopped(folder: path))
+                    let device = try DeviceAgent.stopped(folder: path)
+                    for fault in device.faults { Terminal.complain("herald: \(LogText.escaped(fault, limit: 8192))") }
+                    return try await use(device)
                 }
             }
         }
@@ -96,6 +99,8 @@ func translatingDeviceErrors<Result>(_ body: () async throws -> Result) async th
         let code: CommandError.Code =
             switch error.code {
             case .refused, .notPossible: .refused
+            case .dismissed: .dismissed
+            case .badIdentity, .badAuthority: .unusableFile
             case .unreachable: .unreachable
             case .folderInUse: .folderInUse
             default: .file

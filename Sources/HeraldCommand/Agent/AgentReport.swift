@@ -1,5 +1,6 @@
 import Foundation
 import HeraldDevice
+import HeraldJSON
 import HeraldModel
 import HeraldPhone
 
@@ -18,6 +19,7 @@ enum AgentReport {
                 "local notification for \(record.topic): \(shown(record.local ?? ""))",
                 "  \(shown(record.payload ?? "", limit: 8192))",
             ] + words(record)
+        case .fault(let words): ["herald: \(shown(words, limit: 8192))"]
         case .question(let app): [waiting(app, folder)]
         }
     }
@@ -78,7 +80,7 @@ enum AgentReport {
     // MARK: - Answers of the running agent
 
     /// The lines for a display record.
-    static func recordLines(_ value: PayloadValue) throws -> [String] {
+    static func recordLines(_ value: JSON) throws -> [String] {
         let record = try decoded(value, as: DisplayRecord.self)
         let kind = record.local.map { "local notification \(shown($0))" } ?? "notification"
         var lines = ["\(kind) for \(record.topic), \(record.received)"] + words(record)
@@ -97,11 +99,11 @@ enum AgentReport {
     }
 
     private static func time(_ unixSeconds: Double) -> String {
-        WallTime(milliseconds: Int64(unixSeconds * 1000)).rfc3339
+        WallTime(unixSeconds: unixSeconds).rfc3339
     }
 
     /// The lines for a snapshot.
-    static func lines(_ value: PayloadValue, folder: String?) throws -> [String] {
+    static func lines(_ value: JSON, folder: String?) throws -> [String] {
         let device = try decoded(value, as: PhoneSnapshot.self)
         let switches = [
             (device.locked, "locked"), (device.saving, "saving power"), (device.muted, "muted"),
@@ -141,9 +143,9 @@ enum AgentReport {
         return lines
     }
 
-    private static func decoded<Value: Decodable>(_ value: PayloadValue, as type: Value.Type) throws -> Value {
+    private static func decoded<Value: Decodable>(_ value: JSON, as type: Value.Type) throws -> Value {
         do {
-            return try JSONDecoder().decode(type, from: JSONEncoder().encode(value))
+            return try value.decode(type)
         } catch {
             throw CommandError(.refused, "the agent's answer cannot be read: does it run this version of Herald?")
         }

@@ -102,17 +102,20 @@ struct AgentRun: AsyncParsableCommand {
                 try identity.map { try DeviceCredential(pem: try SafeFile.read($0)) }
                 ?? (folder ?? AgentFolderPath(path: AgentFolderPath.defaultPath)).device.credential()
             let activated = try folder?.service(unless: peer)
-            let address =
-                try activated.map { HostPort(host: $0.host, port: $0.port) }
+            let place =
+                try activated.map { PeerOptions.Place(service: HostPort(host: $0.host, port: $0.port)) }
                 ?? peer.service(defaultPort: 5223, listener: \.device)
+            let address = place.service
             var configuration = DeviceConfiguration(
-                host: address.host,
+                host: place.address ?? address.host,
                 port: address.port,
                 credential: credential,
                 authorities: try folder.flatMap { try $0.authorities(unless: peer) } ?? peer.authorities()
             )
             screen?.sendLine = AgentScreen.sendLine(host: address.host)
-            configuration.serverName = try activated.map { try peer.name($0.serverName ?? $0.host) }
+            configuration.serverName =
+                try activated.map { try peer.name($0.serverName ?? $0.host) }
+                ?? (place.address == nil ? nil : address.host)
             configuration.reconnection = try reconnect.limits(settings)
             let client = try DeviceClient(configuration)
             let agent = try await FolderWait().untilFree {

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import HeraldJSON
 import HeraldModel
 import HeraldPhone
 
@@ -90,7 +91,7 @@ struct AgentSchedule: AsyncParsableCommand {
             trigger: try trigger()
         )
         let folder = try options.existingFolder()
-        try await folder.perform(notification.request(for: topic), .schedule(topic, notification))
+        try await folder.perform(.schedule(topic, notification))
         for pending in try await folder.pending(of: topic) where pending.notification.id == notification.id {
             Terminal.say(AgentReport.line(pending))
         }
@@ -115,12 +116,13 @@ struct AgentSchedule: AsyncParsableCommand {
     }
 
     /// The payload that was named, with the other options in its `aps`.
-    func content() throws -> PayloadValue {
-        var members: [String: PayloadValue] = [:]
+    func content() throws -> JSON {
+        var members: JSON.Object = [:]
         if let payload {
             let bytes =
-                payload.first { !$0.isWhitespace } == "{" ? Array(payload.utf8) : Array(try SafeFile.read(payload))
-            guard case .object(let read, _) = PayloadReader.read(bytes) else {
+                payload.first { !$0.isWhitespace } == "{"
+                ? Array(payload.utf8) : TextEncoding.plain(try SafeFile.read(payload))
+            guard let read = JSON.Object(bytes, rules: .payload) else {
                 throw ValidationError("The payload is not a JSON object, like {\"aps\":{\"alert\":\"Hello\"}}.")
             }
             members = read
@@ -129,7 +131,7 @@ struct AgentSchedule: AsyncParsableCommand {
             throw ValidationError("The payload's aps is not an object, like {\"alert\":\"Hello\"}.")
         }
         if alert != nil || title != nil { aps["alert"] = try merged(aps["alert"]) }
-        if let badge { aps["badge"] = .number(Double(badge)) }
+        if let badge { aps["badge"] = .number(JSON.Number(badge)) }
         for (key, text) in [("sound", sound), ("category", category), ("thread-id", thread)] {
             if let text { aps[key] = .string(text) }
         }
@@ -138,8 +140,8 @@ struct AgentSchedule: AsyncParsableCommand {
     }
 
     /// The payload's alert with the title and the text of the options; each also replaces its localization key.
-    private func merged(_ former: PayloadValue?) throws -> PayloadValue {
-        var members: [String: PayloadValue]
+    private func merged(_ former: JSON?) throws -> JSON {
+        var members: JSON.Object
         switch former {
         case nil: members = [:]
         case .string(let body)?: members = ["body": .string(body)]
@@ -178,7 +180,7 @@ struct AgentPending: AsyncParsableCommand {
     func run() async throws {
         let topic = try app.map { try AgentTopic.read($0) }
         let pending = try await options.existingFolder().pending(of: topic)
-        if json { return try Terminal.sayJSON(pending) }
+        if json { return Terminal.sayJSON(try JSON(encoding: pending)) }
         for one in pending { Terminal.say(AgentReport.line(one)) }
     }
 }
@@ -213,8 +215,6 @@ struct AgentCancel: AsyncParsableCommand {
 
     func run() async throws {
         let topic = try AgentTopic.read(app)
-        var request: [String: PayloadValue] = ["do": .string("cancel"), "topic": .string(topic.name)]
-        if let id { request["notification"] = .string(id) }
-        try await options.existingFolder().perform(request, .cancel(topic, id: id))
+        try await options.existingFolder().perform(.cancel(topic, id: id))
     }
 }

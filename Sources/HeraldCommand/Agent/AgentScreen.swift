@@ -1,4 +1,5 @@
 import ArgumentParser
+import HeraldModel
 import HeraldPhone
 import HeraldScreen
 import Logging
@@ -49,7 +50,7 @@ enum AgentScreen {
             logger: Logger(label: "herald.screen") { _ in SwiftLogNoOpLogHandler() }
         ) { port in
             let url = address(configuration.host, port)
-            Terminal.say(json ? AgentEventLine(screen: url).text : "screen \(url)")
+            if json { Terminal.sayExactly(AgentEventLine(screen: url).text) } else { Terminal.say("screen \(url)") }
         }
     }
 
@@ -63,10 +64,6 @@ enum AgentScreen {
 
     /// The address for a browser on this machine.
     static func address(_ host: String, _ port: Int) -> String {
-        switch host {
-        case "0.0.0.0": "http://127.0.0.1:\(port)/"
-        case "::": "http://[::1]:\(port)/"
-        default: host.contains(":") ? "http://[\(host)]:\(port)/" : "http://\(host):\(port)/"
-        }
+        "http://\(HostPort(host: NumericAddress.reachable(host), port: port))/"
     }
 }

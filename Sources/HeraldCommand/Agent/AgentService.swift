@@ -43,7 +43,7 @@ struct AgentService: Service {
                         if case .question(let app) = event, asks {
                             asking.yield(app)
                         } else if json {
-                            Terminal.say(AgentEventLine(event, device: device).text)
+                            Terminal.sayExactly(AgentEventLine(event, device: device).text)
                         } else {
                             for line in AgentReport.lines(event, device: device, folder: folder) { Terminal.say(line) }
                         }

@@ -1,6 +1,7 @@
 import ArgumentParser
 import AsyncHTTPClient
 import Foundation
+import HeraldJSON
 import HeraldModel
 import HeraldPhone
 import NIOCore
@@ -49,13 +50,13 @@ struct AgentShown: AsyncParsableCommand {
             if let screen { try await ScreenAddress(address: screen).shown(id, wait: wait) } else {
                 try await fromSocket()
             }
-        if json { return try Terminal.sayJSON(record) }
+        if json { return Terminal.sayJSON(record) }
         for line in try AgentReport.recordLines(record) { Terminal.say(line) }
     }
 
-    private func fromSocket() async throws -> PayloadValue {
+    private func fromSocket() async throws -> JSON {
         let answer = try await options.existingFolder().ask([
-            "do": .string("shown"), "notification": .string(id), "wait": .number(wait),
+            "do": .string("shown"), "notification": .string(id), "wait": try JSON(encoding: wait),
         ])
         return answer["shown"] ?? .null
     }
@@ -74,7 +75,7 @@ struct ScreenAddress {
 
     /// Fetches a display record.
     /// - Throws: ``CommandError``.
-    func shown(_ id: String, wait: Double) async throws -> PayloadValue {
+    func shown(_ id: String, wait: Double) async throws -> JSON {
         let body: ByteBuffer
         let isFound: Bool
         do {
@@ -86,7 +87,7 @@ struct ScreenAddress {
         } catch {
             throw CommandError(.unreachable, "no device screen answers at \(address)")
         }
-        guard case .object(let members, _) = PayloadReader.read(Array(body.readableBytesView)) else {
+        guard let members = JSON.Object(Array(body.readableBytesView), rules: .lenient) else {
             throw CommandError(.refused, "the server at \(address) is not a device screen")
         }
         guard isFound else { throw CommandError(.refused, members["error"]?.text ?? "\(address) refused the request") }

@@ -127,8 +127,10 @@ enum BackupLayout {
     /// Whether a path may be in a manifest.
     static func isPart(_ path: String) -> Bool {
         if [format, authority, store].contains(path) { return true }
-        let parts = path.split(separator: "/", omittingEmptySubsequences: false)
-        return parts.count == 2 && parts[0] == "trust" && !["", ".", ".."].contains(parts[1])
+        // By bytes, as the kernel reads it: with a combining mark behind it, a slash is another character.
+        let parts = path.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+        return parts.count == 2 && parts[0].elementsEqual("trust".utf8)
+            && !["", ".", ".."].contains { parts[1].elementsEqual($0.utf8) }
     }
 
     /// Whether a path may be in an unfinished backup: a file of the manifest, the manifest, the file of a node, or a file beside one of them.

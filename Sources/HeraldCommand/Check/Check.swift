@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import HeraldJSON
 import HeraldModel
 import HeraldPhone
 
@@ -24,8 +25,8 @@ struct Check: ParsableCommand {
     @Argument(help: ArgumentHelp("A JSON file, or - for standard input.", valueName: "payload"))
     var payload: String?
 
-    @Option(help: ArgumentHelp("The push type.", valueName: "type"))
-    var pushType = PushType.alert.rawValue
+    @Option(help: ArgumentHelp("The request's push type. (default: none, checked as alert)", valueName: "type"))
+    var pushType: String?
 
     @Option(help: ArgumentHelp("The app: a bundle, or the folder of its project.", valueName: "folder"))
     var bundle: String?
@@ -52,7 +53,7 @@ struct Check: ParsableCommand {
         guard container == nil || bundle != nil else {
             throw ValidationError("--container needs --bundle, the folder of its app.")
         }
-        guard PushType(rawValue: pushType) != nil else {
+        guard pushType.map({ PushType(rawValue: $0) != nil }) ?? true else {
             let known = PushType.allCases.map(\.rawValue).joined(separator: ", ")
             throw ValidationError("--push-type is one of \(known).")
         }
@@ -64,17 +65,17 @@ struct Check: ParsableCommand {
     func run() throws {
         let app = try bundle.map { try AppBundle(folder: $0, container: container) }
         guard let payload else { return try checkApp(app ?? AppBundle()) }
-        let bytes = try SafeFile.read(payload == "-" ? "/dev/stdin" : payload)
+        let bytes = TextEncoding.plain(try SafeFile.read(payload == "-" ? "/dev/stdin" : payload))
         let report = CheckReport(
             payload: bytes,
             name: payload == "-" ? "standard input" : payload,
-            pushType: PushType(rawValue: pushType) ?? .alert,
+            pushType: pushType.flatMap { PushType(rawValue: $0) },
             bundle: app,
             languages: languages,
             now: Date().timeIntervalSince1970
         )
         if json {
-            try Terminal.sayJSON(report)
+            Terminal.sayJSON(try JSON(encoding: report))
         } else {
             for line in CheckText.lines(report) { Terminal.say(line) }
         }

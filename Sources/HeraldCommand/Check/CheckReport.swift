@@ -50,7 +50,7 @@ struct CheckReport: Encodable {
     /// The views by scenario, then by language; empty if the payload is refused.
     let views: [View]
 
-    init(payload: [UInt8], name: String, pushType: PushType, bundle: AppBundle?, languages: [String], now: Double) {
+    init(payload: [UInt8], name: String, pushType: PushType?, bundle: AppBundle?, languages: [String], now: Double) {
         self.name = name
         check = PayloadCheck(payload, pushType: pushType, bundle: bundle, now: now)
         let known = bundle?.languages ?? []

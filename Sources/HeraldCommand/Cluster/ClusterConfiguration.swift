@@ -1,5 +1,6 @@
 import Foundation
 import HeraldCluster
+import HeraldModel
 import HeraldNATS
 import HeraldTrust
 
@@ -64,7 +65,7 @@ struct ClusterConfiguration: Equatable, Sendable {
             throw CommandError(
                 .configuration,
                 "a cluster loses notifications if its NATS servers do not sync every write: name their monitoring addresses, "
-                    + "so that Herald checks it (--cluster-monitor http://\(servers[0].host):8222,…), or add --cluster-unverified"
+                    + "so that Herald checks it (--cluster-monitor http://\(HostPort(host: servers[0].host, port: 8222)),…), or add --cluster-unverified"
             )
         }
     }
@@ -79,11 +80,22 @@ struct ClusterConfiguration: Equatable, Sendable {
             credential: try credential()
         )
         if !authorities.isEmpty || !certificate.isEmpty {
-            let pem = certificate.isEmpty ? nil : try Self.bytes(of: certificate)
+            let own =
+                certificate.isEmpty
+                ? nil
+                : try Self.pem(certificate) { file throws(PEMFault) in
+                    (try file.certificateText(), try file.privateKey().text)
+                }
+            let trusted =
+                authorities.isEmpty
+                ? nil
+                : try Self.pem(authorities) { file throws(PEMFault) in
+                    try file.certificateText()
+                }
             configuration.tls = NATSTLS(
-                authorities: authorities.isEmpty ? nil : try Self.bytes(of: authorities),
-                certificates: pem,
-                key: pem
+                authorities: trusted,
+                certificates: own?.0,
+                key: own?.1
             )
         }
         return configuration
@@ -116,12 +128,19 @@ struct ClusterConfiguration: Equatable, Sendable {
     }
 
     private static func bytes(of path: String) throws -> [UInt8] {
-        guard let data = FileManager.default.contents(atPath: path) else {
-            throw CommandError(
-                .configuration,
-                "cannot read \(path), which a setting cluster-… names: it is missing, or this user may not read it"
-            )
+        do {
+            return try SafeFile.read(path)
+        } catch let error as CommandError {
+            throw CommandError(.configuration, "\(error.message): a setting cluster-… names it")
         }
-        return Array(data)
+    }
+
+    private static func pem<Value>(_ path: String, _ read: (PEMFile) throws(PEMFault) -> Value) throws -> Value {
+        let bytes = try bytes(of: path)
+        do throws(PEMFault) {
+            return try read(try PEMFile(bytes))
+        } catch {
+            throw CommandError(.configuration, "\(path), which a setting cluster-… names, cannot be used: \(error)")
+        }
     }
 }

@@ -97,6 +97,29 @@ final class ClusterDrills: Sendable {
         throw AdminError(.conflict, "other nodes start drills all the time: try again")
     }
 
+    /// Renews a drill with a lease at all nodes.
+    /// - Throws: `AdminError`.
+    func renew(_ id: Int) async throws -> DrillEntry {
+        let known = board.withLock { board in board.record(of: id).flatMap { ($0, board.sequence(of: id)) } }
+        guard var record = known?.0, let sequence = known?.1, let drill = try? record.drill(), drill.isLease,
+            let entry = ownEntries.first(where: { $0.id == id })
+        else { throw DrillOperations.notRenewed(id) }
+        record.started = clock.now().milliseconds
+        let message = LogMessage(
+            .drill(id),
+            payload: record.body,
+            expectedSequence: sequence,
+            timeToLive: drill.duration + Self.slack
+        )
+        switch await append(message) {
+        case .stored: return ownEntries.first { $0.id == id } ?? entry
+        // Another renewal was quicker, or a stop; then the next one says so.
+        case .moved: return entry
+        case .refused, .notSent: throw Self.notTaken
+        case .unknown: throw Self.unanswered
+        }
+    }
+
     /// Stops a drill at all nodes.
     /// - Throws: `AdminError`.
     func stop(_ id: Int) async throws -> DrillEntry {
@@ -175,7 +198,7 @@ final class ClusterDrills: Sendable {
         case .start(let id, let record):
             let age = record.age(at: clock.now())
             guard let drill = try? record.drill() else { return skip(id) }
-            guard age < drill.duration else { return }
+            guard age < drill.duration, service.renew(id, age: age) == nil else { return }
             if service.start(drill, id: id, age: age, isConfigured: record.isConfigured) == nil {
                 logger.warning(
                     "a drill of the cluster does not run here: too many are active",

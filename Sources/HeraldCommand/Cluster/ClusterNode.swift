@@ -73,6 +73,7 @@ final class ClusterNode: Sendable {
     ///   - folder: The data folder of the node.
     ///   - journal: The node's own journal.
     ///   - hostnames: The names for the server certificate.
+    ///   - listening: Where the service listens.
     ///   - clock: The clock of the service.
     ///   - manager: Gets each step.
     ///   - logger: Gets each step, and warnings.
@@ -83,6 +84,7 @@ final class ClusterNode: Sendable {
         folder: DataFolder,
         journal: SQLiteStore,
         hostnames: [String],
+        listening: [String],
         clock: any WallClock,
         manager: ServiceManager,
         logger: Logger
@@ -126,6 +128,7 @@ final class ClusterNode: Sendable {
                 configuration: configuration,
                 folder: folder,
                 hostnames: hostnames,
+                listening: listening,
                 clock: clock,
                 step: step,
                 logger: logger

@@ -103,7 +103,7 @@ enum ClusterStart {
     static func refuse(_ findings: [ClusterFinding], _ logger: Logger) throws {
         for finding in findings where finding.severity == .warning { logger.warning("\(finding.line)") }
         if let refusal = findings.first(where: { $0.severity == .refusal }) {
-            throw CommandError(.configuration, refusal.line)
+            throw CommandError(.refused, refusal.line)
         }
     }
 }

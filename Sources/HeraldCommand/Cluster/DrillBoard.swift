@@ -6,6 +6,7 @@ import HeraldCluster
 struct DrillBoard {
     /// An order to the node.
     enum Order: Hashable {
+        /// Starts a drill, or renews it.
         case start(Int, DrillRecord)
         case stop(Int)
         /// The record is of another version of Herald, or damaged.
@@ -34,6 +35,9 @@ struct DrillBoard {
 
     /// The sequence of a drill that was not stopped.
     func sequence(of id: Int) -> UInt64? { drills[id].flatMap { $0.record == nil ? nil : $0.sequence } }
+
+    /// The record of a drill that was not stopped.
+    func record(of id: Int) -> DrillRecord? { drills[id]?.record }
 
     /// The drills that were not stopped; or those of this node's configuration.
     func ids(onlyConfiguredHere: Bool) -> [Int] {

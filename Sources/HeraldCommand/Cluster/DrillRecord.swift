@@ -17,8 +17,8 @@ struct DrillRecord: LogRecord, Hashable, Codable {
     /// The request without its token; it names the seed.
     let request: DrillRequest
     let target: Target?
-    /// In milliseconds since 1970.
-    let started: Int64
+    /// The start, or the last renewal; in milliseconds since 1970.
+    var started: Int64
     /// The node where it was started.
     let node: String
     /// Whether that node's configuration started it: it is a drill of that node alone.
@@ -51,15 +51,11 @@ struct DrillRecord: LogRecord, Hashable, Codable {
     /// The drill.
     /// - Throws: ``DrillMistake`` for a drill that this version of Herald does not have.
     func drill() throws(DrillMistake) -> Drill {
-        let drill = try DrillReader.drill(request) { _ in nil }
-        guard let target else { return drill }
-        return Drill(
-            kind: drill.kind,
-            target: .slot(Slot(device: DeviceNumber(target.device), app: AppNumber(target.app))),
-            share: drill.share,
-            duration: drill.duration,
-            seed: drill.seed
-        )
+        var drill = try DrillReader.drill(request) { _ in nil }
+        if let target {
+            drill.target = .slot(Slot(device: DeviceNumber(target.device), app: AppNumber(target.app)))
+        }
+        return drill
     }
 
     /// The time since its start, by a clock that may be behind that of its node.

@@ -50,7 +50,7 @@ struct NATSServerFiles {
             (try? SocketAddress(ipAddress: peer, port: 0)) == nil
             // The name may be one of a router, or of a container's host.
             ? ("0.0.0.0", "\nclient_advertise: \"\(peer):\(Self.clientPort)\"") : (Self.host(peer), "")
-        let routeAdvertise = advertise.isEmpty ? "" : "\n  advertise: \"\(peer):\(Self.routePort)\""
+        let routeAdvertise = advertise.isEmpty ? "" : "\n  advertise: \"\(Self.host(peer)):\(Self.routePort)\""
         let routes = peers.map { "\"nats://herald-route:\(routePassword)@\(Self.host($0)):\(Self.routePort)\"" }
         return """
             # NATS server \(peer) of a Herald cluster, made by `herald cluster nats-conf`. It needs nats-server 2.15.1 or later.

@@ -106,6 +106,6 @@ struct ClusterNATSConf: ParsableCommand {
 
     private func print(_ file: (name: String, text: String)) {
         Terminal.say("# ---- \(file.name)")
-        for line in file.text.split(separator: "\n", omittingEmptySubsequences: false) { Terminal.say(String(line)) }
+        Terminal.sayExactly(file.text)
     }
 }

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import HeraldConsole
+import HeraldMailbox
 
 /// `herald console token`.
 struct ConsoleTokenCommand: AsyncParsableCommand {
@@ -9,7 +10,7 @@ struct ConsoleTokenCommand: AsyncParsableCommand {
         abstract: "Make a lasting token with which a tool uses the console.",
         discussion: """
             The command shows the token only now: the service keeps a hash. The tool sends it in the field \
-            `authorization: Bearer TOKEN`.
+            `authorization: Bearer TOKEN`. The service need not run.
 
             Example:
               herald console token --name grafana --role viewer --days 365
@@ -37,9 +38,12 @@ struct ConsoleTokenCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let client = try ControlClient.ofService(in: data.folder())
         let request = TokenRequest(name: name, role: role, days: days)
-        let entry = try await client.post("/v1/tokens", body: request, as: TokenEntry.self)
+        let entry =
+            switch try ConsoleTokenBook(of: data.folder()) {
+            case .service(let client): try await client.post("/v1/tokens", body: request, as: TokenEntry.self)
+            case .file(let access, _): try await access.issue(request)
+            }
         if data.json { return try Terminal.sayJSON(entry) }
         Terminal.say("token    \(entry.token ?? "")")
         Terminal.say("id       \(entry.id)")
@@ -62,7 +66,7 @@ struct ConsoleTokenList: AsyncParsableCommand {
     @OptionGroup var data: DataOptions
 
     func run() async throws {
-        let tokens = try await ControlClient.ofService(in: data.folder()).consoleTokens()
+        let tokens = try await ConsoleTokenBook(of: data.folder()).tokens()
         if data.json { return try Terminal.sayJSON(tokens) }
         var table = TextTable(["ID", "NAME", "ROLE", "CREATED", "EXPIRES"])
         for token in tokens {
@@ -91,22 +95,47 @@ struct ConsoleRevoke: AsyncParsableCommand {
     @OptionGroup var data: DataOptions
 
     func run() async throws {
-        let client = try ControlClient.ofService(in: data.folder())
-        let tokens = try await client.consoleTokens()
+        let book = try ConsoleTokenBook(of: data.folder())
+        let tokens = try await book.tokens()
         guard let found = tokens.first(where: { $0.id == token }) ?? tokens.first(where: { $0.name == token }) else {
             throw CommandError(
                 .refused,
                 "no token has this name or identifier: `herald console tokens` lists those that are valid"
             )
         }
-        try await client.delete("/v1/tokens/\(found.id)")
+        switch book {
+        case .service(let client): try await client.delete("/v1/tokens/\(found.id)")
+        case .file(let access, _): try await access.withdraw(found.id)
+        }
         if data.json { return try Terminal.sayJSON(found) }
         Terminal.say("revoked \(found.name)")
     }
 }
 
-extension ControlClient {
-    fileprivate func consoleTokens() async throws -> [TokenEntry] {
-        try await get("/v1/tokens", as: AccessList<TokenEntry>.self).items
+/// The named tokens of the console: those of the running service, or the file if none runs.
+private enum ConsoleTokenBook {
+    case service(ControlClient)
+    case file(ConsoleAccess, FolderLock)
+
+    init(of folder: DataFolder) throws {
+        switch try FolderLock.attempt(folder) {
+        case .held: self = .service(ControlClient(folder: folder))
+        case .taken(let lock):
+            let file = ConsoleTokenFile(folder: folder)
+            let access = ConsoleAccess(
+                adminToken: "",
+                tokens: try file.read(),
+                clock: ServiceClock(),
+                save: { try file.write($0) }
+            )
+            self = .file(access, lock)
+        }
+    }
+
+    func tokens() async throws -> [TokenEntry] {
+        switch self {
+        case .service(let client): try await client.get("/v1/tokens", as: AccessList<TokenEntry>.self).items
+        case .file(let access, _): access.tokenEntries
+        }
     }
 }

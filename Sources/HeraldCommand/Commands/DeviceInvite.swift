@@ -85,9 +85,10 @@ struct DeviceInvite: AsyncParsableCommand {
 
     /// The service's address for the new device, as far as it is known here.
     private func serviceAddress(_ folder: DataFolder) async -> String {
-        let port = ListeningAddresses.read(from: folder)?.activation ?? ServerConfiguration().activation.listener.port
+        let running = ListeningAddresses.read(from: folder)
+        let port = running?.activation ?? ServerConfiguration().activation.listener.port
         let name = try? await TrustChange.read(folder) { try $0.server.publicName() }
-        return "https://\(HostPort(host: (name ?? nil) ?? "localhost", port: port))"
+        return "https://\(HostPort(host: (name ?? nil) ?? running?.name ?? "localhost", port: port))"
     }
 }
 

@@ -20,7 +20,7 @@ struct DrillCommand: AsyncParsableCommand {
               herald drill list
               herald drill stop --all
             """,
-        subcommands: [DrillStart.self, DrillList.self, DrillStop.self]
+        subcommands: [DrillStart.self, DrillList.self, DrillRenew.self, DrillStop.self]
     )
 }
 
@@ -44,6 +44,7 @@ struct DrillStart: AsyncParsableCommand {
             Example:
               herald drill start refuse --reason Unregistered \\
                 --topic com.example.app --share 5% --seed 42
+              herald drill start refuse --reason InternalServerError --first 2
               herald drill start goaway --share 1% --for 10m
             """
     )
@@ -86,6 +87,33 @@ struct DrillList: AsyncParsableCommand {
         let entries = try await service.get("/v1/drills", as: [DrillEntry].self)
         if data.json { return try Terminal.sayJSON(entries) }
         DrillText.say(entries)
+    }
+}
+
+/// `herald drill renew`.
+struct DrillRenew: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "renew",
+        abstract: "Give a drill with a lease its whole time again.",
+        discussion: """
+            A script that starts a drill with --lease renews it while it lives. If the script dies, the drill ends soon, \
+            by the machine's clock.
+
+            Example:
+              herald drill renew 3
+            """
+    )
+
+    @Argument(help: "The drill's number, as `herald drill start` printed it.")
+    var id: Int
+
+    @OptionGroup var data: DataOptions
+
+    func run() async throws {
+        let service = try ControlClient.ofService(in: data.folder())
+        let entry = try await service.post("/v1/drills/\(id)/renew", as: DrillEntry.self)
+        if data.json { return try Terminal.sayJSON(entry) }
+        DrillText.say([entry])
     }
 }
 

@@ -7,8 +7,9 @@ struct Feedback: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Read the feedback service: which device tokens no longer work.",
         discussion: """
-            Prints the time of death and the token, one line each. A complete reading empties the list. Keep a token \
-            that your app has registered since its time of death. Every option may also be a key of a YAML file \
+            Prints a time and a token, one line each: the time of the first notification that was sent to the token in \
+            vain, because the app was gone. A complete reading empties the list. Keep a token that your app has \
+            registered since that time. Every option may also be a key of a YAML file \
             (--config) or an environment variable: certificate, HERALD_CERTIFICATE.
 
             Example:
@@ -23,6 +24,9 @@ struct Feedback: AsyncParsableCommand {
 
     @OptionGroup var peer: PeerOptions
 
+    @Option(help: ArgumentHelp("\(SettingKey.proxyHelp)", valueName: "url"))
+    var proxy: String?
+
     @Flag(help: "Print JSON.")
     var json = false
 
@@ -34,12 +38,14 @@ struct Feedback: AsyncParsableCommand {
             throw ValidationError("Missing expected argument '--certificate <file>'")
         }
         let place = try peer.service(defaultPort: 2196, listener: \.feedback)
-        let configuration = ProviderConfiguration(
-            host: place.host,
-            port: place.port,
+        var configuration = ProviderConfiguration(
+            host: place.service.host,
+            port: place.service.port,
             credential: .certificate(pem: try SafeFile.read(certificate)),
             authorities: try peer.authorities()
         )
+        configuration.address = place.address
+        if let proxy = try proxy ?? settings.text(.proxy) { configuration.proxy = try PeerOptions.proxy(proxy) }
         var lines: [FeedbackLine] = []
         var isEmpty = true
         do {

@@ -199,7 +199,7 @@ struct Journal: AsyncParsableCommand {
     private func query(_ question: JournalQuestion) -> String {
         let subject =
             switch question {
-            case .notification(let id): "notification=\(id)"
+            case .notification(let id): "id=\(id)"
             case .device(let id): "device=\(id)"
             case .topic(let topic): "topic=\(topic)"
             }

@@ -154,10 +154,10 @@ struct ProviderKeyCommand: AsyncParsableCommand {
     }
 
     private func take(_ file: String, _ folder: DataFolder) async throws {
-        let text = String(decoding: try SafeFile.read(file), as: UTF8.self)
+        let key = try SafeFile.read(file)
         let credential = try await TrustChange.make(in: folder) { trust, now in
             try await trust.providers.addKey(
-                publicKey: text,
+                publicKey: key,
                 team: team,
                 topics: topic,
                 environments: environment,

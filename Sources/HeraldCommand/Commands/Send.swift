@@ -28,11 +28,13 @@ struct Send: AsyncParsableCommand {
         let send = try SendRequest(options, now: ServiceClock().now())
         let place = try options.peer.service(defaultPort: 2197, listener: \.api)
         var configuration = ProviderConfiguration(
-            host: place.host,
-            port: place.port,
+            host: place.service.host,
+            port: place.service.port,
             credential: try options.credential(),
             authorities: try options.peer.authorities()
         )
+        configuration.address = place.address
+        if let proxy = options.proxy { configuration.proxy = try PeerOptions.proxy(proxy) }
         configuration.explains = true
         // A person at a terminal wants the first answer, not the third.
         configuration.retry = .never

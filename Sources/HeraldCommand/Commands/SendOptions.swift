@@ -63,6 +63,9 @@ struct SendOptions: ParsableArguments {
 
     @OptionGroup var peer: PeerOptions
 
+    @Option(help: ArgumentHelp("\(SettingKey.proxyHelp)", valueName: "url"))
+    var proxy: String?
+
     @Flag(help: "Print JSON.")
     var json = false
 
@@ -74,6 +77,7 @@ struct SendOptions: ParsableArguments {
         var all = self
         let settings = try peer.settings(environment: environment)
         try all.peer.complete(from: settings)
+        all.proxy = try proxy ?? settings.text(.proxy)
         all.topic = try topic ?? settings.text(.topic)
         if key == nil { all.certificate = try certificate ?? settings.text(.certificate) }
         if certificate == nil { all.key = try key ?? settings.text(.key) }

@@ -28,8 +28,8 @@ struct SendRequest: Sendable {
         request.priority = try SendRequest.priority(options.priority, pushType: pushType)
         request.expiration = try SendRequest.expiration(options.expiration, now: now)
         if let collapseID = options.collapseId {
-            guard (1...64).contains(collapseID.utf8.count) else {
-                throw ValidationError("A collapse identifier has 1 to 64 bytes.")
+            guard CollapseID(collapseID) != nil else {
+                throw ValidationError("A collapse identifier is \(CollapseID.rule).")
             }
             request.collapseID = collapseID
         }
@@ -91,12 +91,12 @@ struct SendRequest: Sendable {
             guard composer.isEmpty else {
                 throw ValidationError("Use --payload alone, or --alert, --title, --badge and --sound.")
             }
-            payload = path == "-" ? try standardInput() : try SafeFile.read(path)
+            payload = TextEncoding.plain(path == "-" ? try standardInput() : try SafeFile.read(path))
         } else {
             guard !composer.isEmpty || pushType == .background else {
                 throw ValidationError("Nothing to send: use --alert, --title, --badge, --sound or --payload.")
             }
-            payload = try composer.payload(for: pushType)
+            payload = composer.payload(for: pushType)
         }
         try check(payload, pushType: pushType)
         return payload

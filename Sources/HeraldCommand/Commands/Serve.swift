@@ -51,6 +51,31 @@ struct Serve: AsyncParsableCommand {
     }
 
     func run() async throws {
+        do {
+            try await serve()
+        } catch {
+            record(error)
+            throw error
+        }
+    }
+
+    /// Tells those who wait for the service why it ended, if its data folder is there and no other process serves it.
+    private func record(_ error: any Error) {
+        let code = (error as? CommandError)?.code
+        guard let dataPath, code != .folder, code != .folderInUse else { return }
+        let words = LogText.escaped("\(error)", limit: 2048)
+        ServeRecord(pid: getpid(), error: words).write(to: DataFolder(path: dataPath))
+    }
+
+    /// The path of the data folder; nil if the settings cannot be read.
+    private var dataPath: String? {
+        if case .string(let path)? = typed[.data] { return path }
+        let environment = ProcessInfo.processInfo.environment
+        guard let settings = try? Settings(commandLine: [:], environment: environment, file: config) else { return nil }
+        return (try? settings.text(.data)) ?? DataFolder.defaultPath
+    }
+
+    private func serve() async throws {
         herald_exit_on_bus_error()
         // Trapped before the configuration is read: a reload during a slow start waits. `CSignals` ignores earlier ones.
         let hangups = await UnixSignalsSequence(trapping: .sighup)
@@ -83,6 +108,7 @@ struct Serve: AsyncParsableCommand {
         let lock = try FolderLock.take(folder)
         defer { withExtendedLifetime(lock) {} }
         ListeningAddresses.remove(from: folder)
+        ServeRecord(pid: getpid()).write(to: folder)
         let descriptors = try DescriptorShares(among: configuration, of: DescriptorLimit.raise())
         if let shares = descriptors.apply(to: &configuration) {
             logger.log(
@@ -114,6 +140,7 @@ struct Serve: AsyncParsableCommand {
             }
             group.cancelAll()
         }
+        ServeRecord.remove(from: folder)
     }
 
     /// The service that has started; nil if it was told to stop meanwhile, and has been closed.

@@ -10,7 +10,7 @@ struct Status: AsyncParsableCommand {
         abstract: "Show whether a service runs on the data folder, where it listens, and whether it is healthy.",
         discussion: """
             Exits 0 if the service is ready and healthy, else 1. With --wait it waits until then; you may start the \
-            service afterwards. With --env it prints the addresses as variables for a shell or a CI job.
+            service afterwards, and if that ends, so does the wait. With --env it prints the addresses as variables for a shell or a CI job.
 
             Example:
               herald status
@@ -36,16 +36,22 @@ struct Status: AsyncParsableCommand {
     func run() async throws {
         let path = try data.path()
         let clock = ContinuousClock()
-        let end = clock.now + (wait.flatMap { DurationText.read($0) } ?? .zero)
-        var report = await StatusReport(of: DataFolder(path: path))
-        while !report.isReady, clock.now < end {
+        let folder = DataFolder(path: path)
+        let (begin, most) = (clock.now, wait.flatMap { DurationText.read($0) } ?? .zero)
+        var service = ServeEnd()
+        var report = await StatusReport(of: folder)
+        while !report.isReady, clock.now < begin + most {
+            let waited = Double((clock.now - begin).wholeMilliseconds) / 1000
+            if let why = service.look(ServeRecord.read(from: folder), waited: waited) {
+                throw CommandError(.unreachable, why)
+            }
             try await Task.sleep(for: .milliseconds(100))
-            report = await StatusReport(of: DataFolder(path: path))
+            report = await StatusReport(of: folder)
         }
         if data.json {
             try Terminal.sayJSON(report)
         } else if env, report.isReady, let listeners = report.listeners {
-            ServiceVariables(listeners, folder: DataFolder(path: path)).lines.forEach(Terminal.say)
+            ServiceVariables(listeners, folder: folder).lines.forEach(Terminal.sayExactly)
         } else {
             report.lines.forEach(env ? Terminal.complain : Terminal.say)
         }

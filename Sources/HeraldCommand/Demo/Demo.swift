@@ -48,7 +48,7 @@ struct Demo: Sendable {
         let agent = try DeviceAgent(
             connection: try DeviceClient(configuration),
             device: configuration.credential.id.name,
-            service: "\(host):\(devicePort)"
+            service: "\(HostPort(host: host, port: devicePort))"
         )
         return DemoService(agent: agent, app: app, curl: curl, screenPort: screenPort, ready: ready)
     }

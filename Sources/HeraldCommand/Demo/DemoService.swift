@@ -58,7 +58,7 @@ struct DemoService: Service {
             ["demo           received \(DemoService.shown(notification.payload))"]
         case .local(let record):
             ["demo           the device shows its own \(DemoService.shown(Array((record.payload ?? "").utf8)))"]
-        case .presented, .question: []
+        case .presented, .question, .fault: []
         }
     }
 

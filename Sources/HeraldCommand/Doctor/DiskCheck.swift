@@ -104,7 +104,7 @@ struct DiskCheck {
             guard parts.count > 2 else { continue }
             // Spaces are written as \040 there (fstab(5)).
             let place = parts[1].replacing("\\040", with: " ")
-            let isAbove = place == "/" || path == place || path.hasPrefix(place + "/")
+            let isAbove = place == "/" || path == place || path.utf8.starts(with: "\(place)/".utf8)
             if isAbove, place.count >= best?.length ?? 0 { best = (place.count, String(parts[2])) }
         }
         return best?.kind

@@ -1,4 +1,5 @@
 import Foundation
+import HeraldModel
 
 /// Judges whether a listener can have its port.
 struct PortCheck {

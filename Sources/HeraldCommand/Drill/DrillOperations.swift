@@ -33,6 +33,18 @@ struct DrillOperations: Sendable {
         return DrillEntry(report)
     }
 
+    /// Gives a drill with a lease its whole time again.
+    /// - Throws: `AdminError`.
+    func renew(_ id: Int) async throws -> DrillEntry {
+        if let cluster { return try await cluster.renew(id) }
+        guard let report = service.renew(id) else { throw Self.notRenewed(id) }
+        return DrillEntry(report)
+    }
+
+    static func notRenewed(_ id: Int) -> AdminError {
+        AdminError(.notFound, "no drill \(id) with a lease is active: start it again, with --lease")
+    }
+
     /// - Throws: `AdminError`.
     func stop(_ id: Int) async throws -> DrillEntry {
         if let cluster { return try await cluster.stop(id) }

@@ -12,6 +12,9 @@ struct DrillOptions: ParsableArguments {
     @Option(help: ArgumentHelp("The share of requests that it affects. (default: 100%)", valueName: "percent"))
     var share: String?
 
+    @Option(help: ArgumentHelp("Affect this many requests at most, and then none.", valueName: "n"))
+    var first: Int?
+
     @Option(help: ArgumentHelp("Only notifications to this topic.", valueName: "id"))
     var topic: String?
 
@@ -39,6 +42,14 @@ struct DrillOptions: ParsableArguments {
     )
     var duration: String?
 
+    @Option(
+        help: ArgumentHelp(
+            "Instead of --for: end this long after the last `herald drill renew`, 1s to 60s.",
+            valueName: "time"
+        )
+    )
+    var lease: String?
+
     @Option(help: ArgumentHelp("The same seed and order of requests affect the same requests.", valueName: "n"))
     var seed: UInt64?
 
@@ -47,6 +58,7 @@ struct DrillOptions: ParsableArguments {
         var request = DrillRequest(kind: kind)
         request.reason = reason
         request.share = share
+        request.first = first
         request.topic = topic
         request.token = token
         request.latency = latency
@@ -55,6 +67,7 @@ struct DrillOptions: ParsableArguments {
         request.streams = streams
         request.every = every
         request.duration = duration
+        request.lease = lease
         request.seed = seed
         return request
     }

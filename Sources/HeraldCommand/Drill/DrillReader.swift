@@ -22,11 +22,15 @@ enum DrillReader {
     static func drill(_ request: DrillRequest, slot: (DeviceToken) -> Slot?) throws(DrillMistake) -> Drill {
         try checkUse(request)
         let kind = try kind(request)
+        let lease = try span(request.lease, "lease", DrillLimits.lease)
+        let duration = try span(request.duration, "for", DrillLimits.duration) ?? usualDuration
         return Drill(
             kind: kind,
             target: try target(request, slot),
             share: try share(request.share),
-            duration: try span(request.duration, "for", DrillLimits.duration) ?? usualDuration,
+            first: try first(request.first),
+            duration: lease ?? duration,
+            isLease: lease != nil,
             seed: request.seed ?? UInt64(UInt32.random(in: .min ... .max))
         )
     }
@@ -46,6 +50,7 @@ enum DrillReader {
             ("streams", request.streams != nil, ["streams"]),
             ("every", request.every != nil, ["streams"]),
             ("share", request.share != nil, Drill.Kind.names.filter { $0 != "streams" }),
+            ("first", request.first != nil, Drill.Kind.names.filter { $0 != "streams" }),
             ("topic", request.topic != nil, Drill.Kind.names.filter { $0 != "streams" }),
             ("token", request.token != nil, Drill.Kind.names.filter { $0 != "streams" }),
         ]
@@ -55,6 +60,9 @@ enum DrillReader {
         }
         guard request.topic == nil || request.token == nil else {
             throw DrillMistake(text: "use topic or token, not both: a token already belongs to one topic")
+        }
+        guard request.duration == nil || request.lease == nil else {
+            throw DrillMistake(text: "use for or lease, not both: a lease lasts as long as it is renewed")
         }
     }
 
@@ -77,7 +85,9 @@ enum DrillReader {
         case "drop": return .drop
         case "shutdown": return .shutdown
         default:
-            throw DrillMistake(text: "the kinds of drills are " + Drill.Kind.names.joined(separator: ", "))
+            let kinds = Drill.Kind.names.joined(separator: ", ")
+            let given = LogText.escaped(request.kind, limit: 64)
+            throw DrillMistake(text: "\"\(given)\" is not a kind of drill: the kinds are \(kinds)")
         }
     }
 
@@ -130,6 +140,13 @@ enum DrillReader {
             throw DrillMistake(text: "share must be from 0.001% to 100%, like 20%")
         }
         return percent / 100
+    }
+
+    private static func first(_ count: Int?) throws(DrillMistake) -> Int? {
+        guard count.map(DrillLimits.first.contains) ?? true else {
+            throw DrillMistake(text: "first is a number from 1 to \(DrillLimits.first.upperBound)")
+        }
+        return count
     }
 
     private static func span(

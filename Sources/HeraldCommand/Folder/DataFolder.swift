@@ -7,7 +7,7 @@ import Foundation
 ///     trust/    0700   authorities, keys, credentials
 ///     store/    0700   notifications, registrations, the journal
 ///     audit/    0700   who changed what by the console
-///     run/      0700   of the running service: lock, listeners.json, control.sock, admin.token
+///     run/      0700   of the running service: lock, listeners.json, serve.json, control.sock, admin.token
 ///     demo/     0700   the files of `serve --demo`
 ///     node.json 0600   of a cluster's node: what it has seen of its cluster
 ///
@@ -44,6 +44,7 @@ struct DataFolder: Hashable, Sendable {
     var demoPath: String { path + "/demo" }
     var nodePath: String { "\(path)/\(BackupLayout.node)" }
     var lockPath: String { runPath + "/lock" }
+    var serveRecordPath: String { runPath + "/serve.json" }
     var listenersPath: String { runPath + "/listeners.json" }
     var controlSocketPath: String { runPath + "/control.sock" }
     var adminTokenPath: String { runPath + "/admin.token" }

@@ -1,4 +1,6 @@
 import Foundation
+import HeraldModel
+import HeraldTrust
 
 /// The addresses of a running service, as `serve` prints them and `run/listeners.json` holds them.
 struct ListeningAddresses: Hashable, Sendable, Codable {
@@ -11,6 +13,8 @@ struct ListeningAddresses: Hashable, Sendable, Codable {
     var pid: Int32
     /// The address of every listener except the console's.
     var host: String
+    /// A name or address of the server certificate by which this machine reaches the listeners.
+    var name = "localhost"
     var consoleHost: String
     /// Whether the console speaks TLS.
     var consoleTLS = false
@@ -24,6 +28,7 @@ struct ListeningAddresses: Hashable, Sendable, Codable {
         case console
         case pid
         case host
+        case name
         case consoleHost = "console_host"
         case consoleTLS = "console_tls"
     }
@@ -44,8 +49,21 @@ struct ListeningAddresses: Hashable, Sendable, Codable {
 
     /// The address of the console for a browser on this machine; nil if it has no port.
     var consoleURL: String? {
-        let host = ["0.0.0.0", "::"].contains(consoleHost) ? "localhost" : consoleHost
+        let host = NumericAddress(consoleHost)?.isAny == true ? "localhost" : consoleHost
         return console.map { "\(consoleScheme)://\(HostPort(host: host, port: $0))" }
+    }
+
+    /// The name by which this machine reaches a listener on `host`, one of a certificate's if it has one.
+    ///
+    /// It is `localhost` where that name leads to the listener.
+    static func name(of host: String, in names: Set<ServerName>) -> String {
+        let hasLocalhost = names.contains(.host("localhost"))
+        let address = NumericAddress(host)
+        if address?.isAny == true || ["127.0.0.1", "::1"].contains(host), hasLocalhost { return "localhost" }
+        if address?.isAny != true, let name = ServerName(host), names.contains(name) { return host }
+        // A certificate of the operator's own.
+        let others = names.compactMap { if case .host(let name) = $0, !name.contains("*") { name } else { nil } }
+        return hasLocalhost ? "localhost" : others.min() ?? NumericAddress.reachable(host)
     }
 
     var consoleScheme: String { consoleTLS ? "https" : "http" }

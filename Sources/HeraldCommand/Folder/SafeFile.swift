@@ -14,6 +14,7 @@ enum SafeFile {
     ///   - isNew: Refuses an existing file, also one that another process makes meanwhile.
     /// - Throws: ``CommandError/Code/file``.
     static func write(_ bytes: [UInt8], to path: String, mode: mode_t, isNew: Bool = false) throws {
+        try check(path)
         let draft = "\(path).\(getpid()).new"
         unlink(draft)
         let descriptor = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode)
@@ -57,6 +58,7 @@ enum SafeFile {
     /// - Returns: The bytes.
     /// - Throws: ``CommandError/Code/file``.
     static func read(_ path: String, isSecret: Bool = false) throws -> [UInt8] {
+        try check(path)
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw failure("cannot read", path) }
         defer { close(descriptor) }
@@ -64,7 +66,7 @@ enum SafeFile {
         guard herald_status_of_descriptor(descriptor, &status) == 0 else { throw failure("cannot read", path) }
         guard !isSecret || status.mode & 0o027 == 0 else {
             let digits = String(status.mode & 0o777, radix: 8)
-            throw CommandError(.file, "\(path) is open to others (mode 0\(digits)): run `chmod 600 \(path)`")
+            throw CommandError(.unusableFile, "\(path) is open to others (mode 0\(digits)): run `chmod 600 \(path)`")
         }
         var bytes: [UInt8] = []
         while true {
@@ -76,8 +78,18 @@ enum SafeFile {
             if chunk.isEmpty { return bytes }
             bytes += chunk
             guard bytes.count <= maximumBytes else {
-                throw CommandError(.file, "cannot read \(path): it is larger than \(maximumBytes) bytes")
+                throw CommandError(.unusableFile, "cannot read \(path): it is larger than \(maximumBytes) bytes")
             }
+        }
+    }
+
+    /// Refuses the text of a key where the path of its file is meant, without showing it.
+    private static func check(_ path: String) throws {
+        guard !path.contains("-----BEGIN") else {
+            throw CommandError(
+                .file,
+                "a text in PEM stands where the path of its file belongs: write it to a file, and name that"
+            )
         }
     }
 
@@ -85,7 +97,9 @@ enum SafeFile {
     static func failure(_ failure: String, _ path: String) -> CommandError {
         let number = errno
         let stranger = [EACCES, EPERM].contains(number) ? foreignOwner(of: path) : nil
-        return CommandError(.file, "\(failure) \(path): \(stranger ?? String(cString: strerror(number)))")
+        let isLasting = [ENOENT, ENOTDIR, EISDIR, ELOOP, EACCES, EPERM].contains(number)
+        let code: CommandError.Code = isLasting ? .unusableFile : .file
+        return CommandError(code, "\(failure) \(path): \(stranger ?? String(cString: strerror(number)))")
     }
 
     /// The first of the path, its folder, and the folders above, of which the system shows an owner: in words if that is
@@ -124,7 +138,7 @@ enum SafeFile {
     ///
     /// Foundation's `deletingLastPathComponent` traps on a path of one character.
     static func folder(of path: String) -> String {
-        guard let slash = path.lastIndex(of: "/") else { return "." }
+        guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) else { return "." }
         return slash == path.startIndex ? "/" : String(path[..<slash])
     }
 

@@ -57,68 +57,60 @@ struct ServiceInbox: CaughtInbox {
         return catching
     }
 
-    func caught(_ query: CaughtQuery, limit: Int, wait: Duration) async throws -> [CaughtEntry] {
+    func caught(_ question: CaughtQuestion) async throws -> CaughtAnswer {
         let names = try await CredentialNames(trust)
-        let (messages, last) = catcher.messages()
-        let found = matching(query, in: messages, limit: limit, names)
-        guard found.isEmpty, wait > .zero else { return checked(found) }
+        var found = CaughtMatches(question)
+        found.add(catcher.messages()) { entry($0, names) }
+        guard !found.isComplete, question.wait > .zero else { return answer(found) }
         guard catcher.state.scope != .off else {
             throw AdminError(.conflict, "nothing is caught: start the service with --catch all, or PUT /v1/catch")
         }
         guard let arrivals = catcher.arrivals() else {
-            throw AdminError(.tooMany, "\(catcher.limits.waiting) requests wait for messages already: try again later")
+            let words = "\(catcher.limits.waiting) requests wait for messages already: try again later"
+            throw AdminError(.tooMany, words, retryAfter: 1)
         }
-        let first = await withTaskGroup(of: [CaughtEntry].self) { group in
+        let first = found
+        return await withTaskGroup(of: CaughtMatches?.self) { group in
             group.addTask {
-                try? await Task.sleep(for: wait)
-                return []
+                try? await Task.sleep(for: question.wait)
+                return nil
             }
-            group.addTask { await next(query, after: last, arrivals, limit: limit, names) }
-            let first = await group.next() ?? []
-            group.cancelAll()
-            return first
+            group.addTask { await collect(first, arrivals, names) }
+            var last = first
+            for await part in group {
+                // The end of the wait ends the collection, which then has what came so far.
+                group.cancelAll()
+                if let part { last = part }
+            }
+            return answer(last)
         }
-        return checked(first)
     }
 
-    /// The first matching messages after a number; none once the stream ends.
-    private func next(
-        _ query: CaughtQuery,
-        after number: UInt64,
+    /// Adds messages until they are complete, or the stream ends.
+    private func collect(
+        _ first: CaughtMatches,
         _ arrivals: AsyncStream<Void>,
-        limit: Int,
         _ names: CredentialNames
-    ) async -> [CaughtEntry] {
-        var last = number
-        func look() -> [CaughtEntry] {
-            let (messages, newest) = catcher.messages(after: last)
-            last = newest
-            return matching(query, in: messages, limit: limit, names)
-        }
+    ) async -> CaughtMatches {
+        var found = first
         // One may have come before the stream began.
-        var found = look()
+        found.add(catcher.messages(after: found.last)) { entry($0, names) }
         var iterator = arrivals.makeAsyncIterator()
-        while found.isEmpty, await iterator.next() != nil { found = look() }
+        while !found.isComplete, await iterator.next() != nil {
+            found.add(catcher.messages(after: found.last)) { entry($0, names) }
+        }
         return found
+    }
+
+    private func answer(_ found: CaughtMatches) -> CaughtAnswer {
+        var answer = CaughtAnswer(catching: catching)
+        (answer.items, answer.matches, answer.complete) = (checked(found.items), found.count, found.isComplete)
+        return answer
     }
 
     func removeCaught(_ query: CaughtQuery) async throws -> Int {
         let names = try await CredentialNames(trust)
         return catcher.remove { query.matches(entry($0, names)) }
-    }
-
-    private func matching(
-        _ query: CaughtQuery,
-        in messages: [CaughtMessage],
-        limit: Int,
-        _ names: CredentialNames
-    ) -> [CaughtEntry] {
-        var found: [CaughtEntry] = []
-        for message in messages where found.count < limit {
-            let entry = entry(message, names)
-            if query.matches(entry) { found.append(entry) }
-        }
-        return found
     }
 
     private func entry(_ message: CaughtMessage, _ names: CredentialNames) -> CaughtEntry {
@@ -133,6 +125,7 @@ struct ServiceInbox: CaughtInbox {
         entry.device = message.slot.flatMap { registry.device($0.device)?.name } ?? ""
         entry.provider = message.sender.map { names.name(of: $0) }
         (entry.status, entry.reason, entry.explanation) = (message.status, message.reason, message.explanation)
+        (entry.retryAfter, entry.answered) = (message.retryAfter, message.answered?.rfc3339)
         entry.headers = message.headers
         entry.payload = String(decoding: message.payload, as: UTF8.self)
         entry.tag = message.tag

@@ -28,7 +28,7 @@ struct ServiceTools: ConsoleTools {
                 "languages has at most \(PayloadQuestion.maximumLanguages) language tags, like de or zh-Hans"
             )
         }
-        return PreviewAnswer(question.payload, try pushType(question), languages: languages, now: seconds)
+        return PreviewAnswer(question.payload, try pushType(question) ?? .alert, languages: languages, now: seconds)
     }
 
     func token(_ question: ToolQuestion) throws -> any Encodable & Sendable {
@@ -80,8 +80,8 @@ struct ServiceTools: ConsoleTools {
         return FrameAnswer(bytes, payloadBytes: limits.payloadBytes, frameBytes: limits.frameBytes)
     }
 
-    private func pushType(_ question: PayloadQuestion) throws -> PushType {
-        guard let text = question.pushType else { return .alert }
+    private func pushType(_ question: PayloadQuestion) throws -> PushType? {
+        guard let text = question.pushType else { return nil }
         guard let type = PushType(rawValue: text) else {
             let all = PushType.allCases.map(\.rawValue).joined(separator: ", ")
             throw AdminError(.badRequest, "push_type must be one of \(all)")

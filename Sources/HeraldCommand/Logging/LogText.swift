@@ -1,4 +1,4 @@
-/// Escapes and cuts text of others for a log: one line without control characters.
+/// Escapes and cuts text of others, for a log and for a terminal: one line without control characters.
 enum LogText {
     /// The longest metadata value, in bytes of its escaped form.
     static let longestValue = 256
@@ -13,7 +13,7 @@ enum LogText {
         case swift
         /// `\n`, `\u001b` (RFC 8259 §7).
         case json
-        /// As in Swift, but quotes and backslashes stand for themselves.
+        /// As in Swift, but quotes, backslashes, and what belongs to texts of some language stand for themselves.
         case terminal
     }
 
@@ -22,16 +22,26 @@ enum LogText {
         if isPlain(text), text.utf8.count <= limit { return text }
         var escaped = ""
         var length = 0
-        for scalar in text.unicodeScalars {
-            let piece = piece(for: scalar, spelling)
+        var rest = text.unicodeScalars[...]
+        while let scalar = rest.first {
+            let flag = spelling == .terminal ? regionFlag(rest) : nil
+            let piece = flag ?? piece(for: scalar, spelling)
             length += piece.utf8.count
             guard length <= limit else {
                 escaped += "…"
                 break
             }
             escaped += piece
+            rest = rest.dropFirst(flag?.unicodeScalars.count ?? 1)
         }
         return escaped
+    }
+
+    /// A line for a terminal: none of its characters moves the cursor, or reorders what stands beside it.
+    ///
+    /// What is escaped already stays as it is.
+    static func line(_ text: String) -> String {
+        escaped(text, limit: .max, spelling: .terminal)
     }
 
     /// A metadata value for `key=`, in quotes if it is not one word.
@@ -52,8 +62,7 @@ enum LogText {
         case "\t": return "\\t"
         case "\"": return spelling == .terminal ? "\"" : "\\\""
         case "\\": return spelling == .terminal ? "\\" : "\\\\"
-        // Joins emoji; a terminal does nothing else with it.
-        case "\u{200D}" where spelling == .terminal: return String(scalar)
+        case _ where spelling == .terminal && isText(scalar): return String(scalar)
         default: break
         }
         switch scalar.properties.generalCategory {
@@ -66,6 +75,41 @@ enum LogText {
         default:
             return String(scalar)
         }
+    }
+
+    /// The invisible characters that texts need: soft hyphen, vowel separator of Mongolian, places where a word may and may
+    /// not break (Thai, Khmer), and the joiners of Persian, of Indian scripts and of emoji.
+    private static let invisible: Set<Unicode.Scalar> = [
+        "\u{AD}", "\u{180E}", "\u{200B}", "\u{200C}", "\u{200D}", "\u{2060}",
+    ]
+
+    /// Whether a character belongs to texts although its general category does not say so.
+    ///
+    /// That is so for the number signs of Arabic, for joiners, and for emoji that are newer than this program's tables. It is
+    /// not so for what turns the direction.
+    private static func isText(_ scalar: Unicode.Scalar) -> Bool {
+        let properties = scalar.properties
+        switch properties.generalCategory {
+        case .format, .privateUse, .unassigned:
+            return invisible.contains(scalar)
+                || !(properties.isBidiControl || properties.isDefaultIgnorableCodePoint
+                    || properties.isNoncharacterCodePoint)
+        default: return false
+        }
+    }
+
+    /// The flag of a region, such as Scotland's, at the start of a text: a black flag, the code of the region in tags, and the
+    /// tag that ends it (UTS #51, ED-14a).
+    ///
+    /// Tags are invisible. Outside of a flag they would hide a text.
+    private static func regionFlag(_ text: Substring.UnicodeScalarView) -> String? {
+        guard text.first == "\u{1F3F4}" else { return nil }
+        let code = text.dropFirst().prefix { scalar in
+            ("\u{E0030}"..."\u{E0039}").contains(scalar) || ("\u{E0061}"..."\u{E007A}").contains(scalar)
+        }
+        // A subdivision of CLDR has three to seven characters.
+        guard (3...7).contains(code.count), text[code.endIndex...].first == "\u{E007F}" else { return nil }
+        return String(text[...code.endIndex])
     }
 
     private static func hex(_ unit: UInt16) -> String {

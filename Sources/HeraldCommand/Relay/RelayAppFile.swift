@@ -8,7 +8,7 @@ enum RelayAppFile {
     /// Reads the apps of a file; none if it has no `apps`.
     /// - Throws: ``CommandError/Code/configuration``, with the line.
     static func apps(path: String, environment: PushEnvironment) throws -> [RelayApp] {
-        let text = String(decoding: try SafeFile.read(path), as: UTF8.self)
+        let text = String(decoding: TextEncoding.plain(try SafeFile.read(path)), as: UTF8.self)
         // `Settings` has checked that the file is YAML and `apps` a list.
         guard let blocks = try Yams.compose(yaml: text)?.mapping?["apps"]?.sequence else { return [] }
         return try blocks.map { node in

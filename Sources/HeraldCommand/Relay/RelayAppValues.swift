@@ -1,6 +1,8 @@
 import Foundation
 import HeraldModel
+import HeraldProvider
 import HeraldRelay
+import HeraldTrust
 
 /// The settings of one app, one row each: options of `herald relay run`, and keys of a block of `apps`.
 enum RelayAppSettings: SettingGroup {
@@ -20,6 +22,7 @@ enum RelayAppSettings: SettingGroup {
             "The service's interface: http2 or binary. (default: http2)"
         },
         .optional(.ca, \.ca, valueName: "file") { "The authority to trust, PEM. (default: the system's)" },
+        .optional(.proxy, \.proxy, valueName: "url") { SettingKey.proxyHelp },
         .optional(.feedback, \.feedback, valueName: "host:port") { "The feedback service, if there is one." },
         .optional(.console, \.console, valueName: "url") {
             "The console of a Herald. The relay asks its journal about sends without an answer."
@@ -63,6 +66,7 @@ struct RelayAppValues: SettingTarget {
     var service: String?
     var interface: String?
     var ca: String?
+    var proxy: String?
     var feedback: String?
     var console: String?
     var consoleToken: String?
@@ -75,18 +79,19 @@ struct RelayAppValues: SettingTarget {
     /// - Throws: ``CommandError``.
     func app(_ common: PushEnvironment, at place: String) throws -> RelayApp {
         func wrong(_ words: String) -> CommandError { CommandError(.configuration, "\(place): \(words)") }
-        func hostPort(_ text: String, _ name: String, _ port: Int) throws -> RelayApp.Endpoint {
-            guard let found = HostPort(text, defaultPort: port) else {
-                throw wrong("`\(name)` must be a host and a port, like localhost:\(port)")
-            }
-            return RelayApp.Endpoint(host: found.host, port: found.port)
+        guard let environment = self.environment.map({ PushEnvironment(rawValue: $0) }) ?? common else {
+            throw wrong("`environment` must be production or sandbox")
         }
-        var environment = common
-        if let text = self.environment {
-            guard let named = PushEnvironment(rawValue: text) else {
-                throw wrong("`environment` must be production or sandbox")
+        func hostPort(_ text: String, _ name: String, _ port: Int) throws -> HostPort {
+            guard let found = HostPort(text, defaultPort: port) else {
+                throw wrong(
+                    "`\(name)` must be a host and a port, like \(HostPort.example(insteadOf: text, port: port))"
+                )
             }
-            environment = named
+            guard let host = environment.serverName(of: found.host) else {
+                throw wrong("`environment: sandbox` needs a host name in `\(name)`, and \(found.host) is an address")
+            }
+            return HostPort(host: host, port: found.port)
         }
         let topics = topics + (topic.map { [$0] } ?? [])
         for topic in topics where Topic(topic) == nil {
@@ -103,7 +108,20 @@ struct RelayAppValues: SettingTarget {
             credential: try credential(wrong)
         )
         app.interface = try interface(of: app, topics: topics, wrong)
-        app.authorities = try ca.map { try SafeFile.read($0) }
+        app.authorities = try ca.map { path in
+            do {
+                return try PEMFile(try SafeFile.read(path)).certificateText()
+            } catch let fault as PEMFault {
+                throw wrong("\(path), which `ca` names, cannot be used: \(fault)")
+            }
+        }
+        if let proxy {
+            do {
+                app.proxy = try ProviderProxy(proxy)
+            } catch let error as ProviderError {
+                throw wrong(error.message)
+            }
+        }
         if let feedback {
             guard case .certificate = app.credential else {
                 throw wrong("the feedback service knows providers by their certificate: give `certificate`, not `key`")
@@ -112,20 +130,16 @@ struct RelayAppValues: SettingTarget {
             app.feedback = try hostPort(feedback, "feedback", 2196)
         }
         if let console {
-            guard let url = URL(string: console), url.scheme == "http" || url.scheme == "https", url.host != nil else {
+            guard let url = URL(string: console), url.scheme == "http" || url.scheme == "https", url.host != nil,
+                url.user == nil
+            else {
                 throw wrong("`console` must be an address like http://127.0.0.1:2190 or https://push.example.com:2190")
             }
             guard let consoleToken else { throw wrong("`console` needs `console-token`: the file run/admin.token") }
-            _ = try RelayAppValues.token(consoleToken)
+            _ = try TokenFile.read(consoleToken)
             app.journal = RelayApp.Journal(console: console, tokenFile: consoleToken)
         }
         return app
-    }
-
-    /// The token that a file holds now.
-    static func token(_ path: String) throws -> String {
-        String(decoding: try SafeFile.read(path, isSecret: true), as: UTF8.self)
-            .trimmingCharacters(in: .whitespacesAndNewlines)
     }
 
     /// How the service is spoken to, and whether it can be with the rest.

@@ -11,28 +11,42 @@ struct RelayDatabaseOptions: ParsableArguments {
     )
     var database: String?
 
+    @Option(
+        help: ArgumentHelp(
+            "What the names of the relay's tables begin with, like herald_. (default: nothing)",
+            valueName: "text"
+        )
+    )
+    var tablePrefix: String?
+
     @Option(help: ArgumentHelp("The relay's configuration file, which may name the queue.", valueName: "file"))
     var config: String?
 
-    /// The queue's address, from the command line, the environment or the file.
-    func address(environment: [String: String] = ProcessInfo.processInfo.environment) throws -> DatabaseAddress {
+    /// The queue's address and the names of its tables, from the command line, the environment or the file.
+    func place(
+        environment: [String: String] = ProcessInfo.processInfo.environment
+    ) throws -> (address: DatabaseAddress, tables: TableNames) {
         let settings = try Settings(commandLine: [:], environment: environment, file: config, of: .relay)
         guard let text = try database ?? settings.text(.database) else {
             throw ValidationError("Name the queue: --database sqlite:///absolute/path or postgresql://user@host/name.")
         }
-        return try DatabaseAddress(text)
+        let prefix = try tablePrefix ?? settings.text(.tablePrefix)
+        return (try DatabaseAddress(text), try TableNames(prefix: prefix ?? ""))
     }
 
     /// Works on an existing queue, and never creates one at a mistyped path.
     /// - Throws: ``CommandError/Code/file`` if there is no queue.
     func withStore<Value>(_ body: (SQLRelayStore) async throws -> Value) async throws -> Value {
-        let address = try address()
+        let (address, tables) = try place()
         let missing = CommandError(
             .file,
-            "there is no queue at \(address): check the address; `herald relay run` creates a queue"
+            """
+            there is no queue at \(address)\(tables.prefix.isEmpty ? "" : " with the table prefix \(tables.prefix)"): check the \
+            address\(tables.prefix.isEmpty ? "" : " and --table-prefix"); `herald relay run` creates a queue
+            """
         )
         if case .sqlite(let path) = address, !FileManager.default.fileExists(atPath: path) { throw missing }
-        let store = try SQLRelayStore.open(address)
+        let store = try SQLRelayStore.open(address, tables: tables)
         do {
             guard try await store.hasQueue() else { throw missing }
             try await store.prepare()
@@ -67,8 +81,11 @@ struct RowOptions: ParsableArguments {
     func selection(_ statuses: [FinalStatus], now: WallTime) throws -> RowSelection {
         var before: WallTime?
         if let olderThan {
-            guard let age = DurationText.read(olderThan) else {
-                throw ValidationError("'\(LogText.escaped(olderThan, limit: 64))' is not a duration, like 7d.")
+            guard let age = DurationText.readWithUnit(olderThan) else {
+                let text = LogText.escaped(olderThan, limit: 64)
+                let hint =
+                    DurationText.read(olderThan) == nil ? "like 7d" : "which needs a unit, like \(text)d for days"
+                throw ValidationError("--older-than '\(text)' is not a duration, \(hint).")
             }
             before = now - age
         }

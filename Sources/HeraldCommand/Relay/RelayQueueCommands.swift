@@ -29,7 +29,8 @@ struct RelayStatus: AsyncParsableCommand {
         if progress.scheduled > 0 { Terminal.say("\(progress.scheduled) queued rows wait for their time") }
         if progress.retrying > 0 { Terminal.say("\(progress.retrying) queued rows wait for the next attempt") }
         for (reason, count) in progress.waiting.sorted(by: { $0.key < $1.key }) {
-            Terminal.say("  \(count): \(LogText.escaped(reason, limit: 64))")
+            let meaning = RowReason(rawValue: reason).map { " (\($0.meaning))" } ?? ""
+            Terminal.say("  \(count): \(LogText.escaped(reason, limit: 64))\(meaning)")
         }
         if let age = progress.oldestUnsentSeconds {
             Terminal.say("the oldest sendable row has waited for \(Int(age)) s")
@@ -96,15 +97,19 @@ struct RelayPurge: AsyncParsableCommand {
         commandName: "purge",
         abstract: "Delete finished rows.",
         discussion: """
-            Queued rows are never deleted.
+            Queued rows are never deleted. The answer has the number of rows, and when they were queued.
 
             Example:
-              herald relay purge --database sqlite:///var/lib/chat/queue.db --older-than 7d
+              herald relay purge --database sqlite:///var/lib/chat/queue.db \\
+                --older-than 7d --dry-run
             """
     )
 
     @OptionGroup var queue: RelayDatabaseOptions
     @OptionGroup var rows: RowOptions
+
+    @Flag(help: "Delete nothing; only say what would be deleted.")
+    var dryRun = false
 
     @Flag(help: "Print JSON.")
     var json = false
@@ -114,9 +119,28 @@ struct RelayPurge: AsyncParsableCommand {
             throw ValidationError("Name the rows: by id, --older-than or --status.")
         }
         let selection = try rows.selection(FinalStatus.allCases, now: ServiceClock().now())
-        let count = try await queue.withStore { try await $0.purge(selection) }
-        if json { return try Terminal.sayJSON(ChangeReport(changed: count)) }
-        Terminal.say("\(count) rows are deleted")
+        let purged = try await queue.withStore { try await $0.purge(selection, isDryRun: dryRun) }
+        if json { return try Terminal.sayJSON(PurgeReport(purged, isDryRun: dryRun)) }
+        let span = purged.queued.map { ", queued from \($0.lowerBound.rfc3339) to \($0.upperBound.rfc3339)" } ?? ""
+        Terminal.say("\(purged.count) rows \(dryRun ? "would be" : "are") deleted\(span)")
+    }
+}
+
+/// The deleted rows, as `--json` prints them.
+private struct PurgeReport: Encodable {
+    /// Number of deleted rows; 0 in a dry run.
+    let changed: Int
+    /// Number of rows that match.
+    let matched: Int
+    /// When the first and the last of them were queued; RFC 3339.
+    let oldest: String?
+    let newest: String?
+
+    init(_ purged: PurgedRows, isDryRun: Bool) {
+        changed = isDryRun ? 0 : purged.count
+        matched = purged.count
+        oldest = purged.queued?.lowerBound.rfc3339
+        newest = purged.queued?.upperBound.rfc3339
     }
 }
 
@@ -201,6 +225,7 @@ struct RelaySchemaCommand: AsyncParsableCommand {
     @OptionGroup var queue: RelayDatabaseOptions
 
     func run() async throws {
-        Terminal.say(SQLRelayStore.schema(try queue.address()).trimmingCharacters(in: .newlines))
+        let (address, tables) = try queue.place()
+        Terminal.sayExactly(SQLRelayStore.schema(address, tables: tables).trimmingCharacters(in: .newlines))
     }
 }

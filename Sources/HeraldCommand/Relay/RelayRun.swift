@@ -56,15 +56,7 @@ struct RelayRun: AsyncParsableCommand {
         let logger = Logger(label: "herald.relay")
         let lock = try QueueLock.take(settings.database)
         defer { withExtendedLifetime(lock) {} }
-        let store = try SQLRelayStore.open(settings.database)
-        if let warning = try await store.prepare() { logger.warning("\(warning)") }
-        if lock != nil {
-            // The relay that held rows of this file is dead. Whatever it sent has arrived after the settling time.
-            let count = try await store.takeOver(at: clock.now() + settings.service.relay.settling)
-            if count > 0 {
-                logger.notice("took over the rows of a relay that did not stop cleanly", metadata: ["rows": "\(count)"])
-            }
-        }
+        let store = try SQLRelayStore.open(settings.database, tables: settings.tables)
         let relay = try Relay(
             configuration: settings.service.relay,
             apps: settings.apps,
@@ -72,19 +64,29 @@ struct RelayRun: AsyncParsableCommand {
             owner: RelayRun.owner(),
             clock: clock,
             logger: logger,
-            readToken: RelayAppValues.token
+            readToken: TokenFile.read
         )
+        let token = try settings.service.tokenFile.map(RelayRun.token)
+        // Last, so that a start that fails leaves the database as it was.
+        for warning in try await store.prepare() { logger.warning("\(warning)") }
+        if lock != nil {
+            // The relay that held rows of this file is dead. Whatever it sent has arrived after the settling time.
+            let count = try await store.takeOver(at: clock.now() + settings.service.relay.settling)
+            if count > 0 {
+                logger.notice("took over the rows of a relay that did not stop cleanly", metadata: ["rows": "\(count)"])
+            }
+        }
         BuildMetric.record()
         let listener = RelayAPI(
             RelayAPIConfiguration(
                 host: settings.service.host,
                 port: settings.service.port,
-                token: try settings.service.tokenFile.map(RelayRun.token)
+                token: token
             ),
             relay: relay,
             metrics: { metrics.exposition },
             isOpen: { port in
-                Terminal.announce("relay  http://\(settings.service.host):\(port)")
+                Terminal.announce("relay  http://\(HostPort(host: settings.service.host, port: port))")
                 Terminal.announce("ready")
                 manager.ready("sending", logger)
             }
@@ -114,7 +116,7 @@ struct RelayRun: AsyncParsableCommand {
     /// The API's bearer token: the file's, or a new one that is put there.
     private static func token(_ path: String) throws -> String {
         if FileManager.default.fileExists(atPath: path) {
-            let token = try RelayAppValues.token(path)
+            let token = try TokenFile.read(path)
             guard token.utf8.count >= 16 else {
                 throw CommandError(
                     .configuration,

@@ -23,7 +23,7 @@ enum RelayServiceSettings: SettingGroup {
     static let title = "Relay"
     static let rows: [Setting<RelayServiceConfiguration>] = [
         .choice("environment", \.relay.environment, valueName: "environment") {
-            "The environment of rows and devices that name none."
+            "The environment of rows and devices that name none; sandbox connects by the name sandbox.<host>."
         },
         .address("relay-host", \.host) { "Address of health, metrics and the API." },
         .port("relay-port", \.port) { "Port of health, metrics and the API; 0 for a free one." },
@@ -34,7 +34,7 @@ enum RelayServiceSettings: SettingGroup {
             "How long a relay that died keeps its rows before another takes them."
         },
         .number("relay-window", \.relay.window, in: 1...100_000) { "Rows in flight at once." },
-        .time("retry-for", \.relay.rules.longestLife, in: .seconds(1) ... .seconds(30 * 86_400)) {
+        .time("retry-for", \.relay.rules.longestLife, in: .seconds(1) ... .seconds(30 * 86_400), needsUnit: true) {
             "How long the relay tries a row without give_up_at."
         },
         .choice("in-doubt", \.relay.inDoubt, valueName: "choice") {
@@ -69,6 +69,7 @@ struct RelayRunOptions: ParsableArguments {
 /// The checked settings of `herald relay run`.
 struct RelaySettings: Sendable {
     var database: DatabaseAddress
+    var tables: TableNames
     var service = RelayServiceConfiguration()
     var apps: [RelayApp] = []
 
@@ -80,7 +81,7 @@ struct RelaySettings: Sendable {
             file: options.queue.config,
             of: .relay
         )
-        database = try options.queue.address(environment: environment)
+        (database, tables) = try options.queue.place(environment: environment)
         for row in RelayServiceSettings.rows { try row.read(settings, &service) }
         var app = RelayAppValues()
         for row in RelayAppSettings.rows { try row.read(settings, &app) }

@@ -94,8 +94,7 @@ struct JournalSearcher: Sendable {
         guard !named.isEmpty else {
             throw AdminError(
                 .badRequest,
-                "no device has the identifier or name '\(text)'; a word without a key is an apns-id, a device token, "
-                    + "a topic or a device"
+                "'\(text)' is not an apns-id (a UUID), a device token or a topic, and no device has it as its identifier or name"
             )
         }
         // A device that never connected has no number, and no lines.

@@ -52,7 +52,7 @@ extension ServiceAdministration {
     func addKey(_ request: KeyOrder) async throws -> CredentialEntry {
         let credential = try await asked {
             try await assembly.trust.folder.providers.addKey(
-                publicKey: request.publicKey,
+                publicKey: Array(request.publicKey.utf8),
                 team: request.team,
                 topics: try Self.topics(request.topics ?? []),
                 environments: try Self.environments(request.environments),

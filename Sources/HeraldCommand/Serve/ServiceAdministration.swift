@@ -213,6 +213,10 @@ struct ServiceAdministration: Administration {
         try await assembly.drillOperations.start(request)
     }
 
+    func renewDrill(_ id: Int) async throws -> DrillEntry {
+        try await assembly.drillOperations.renew(id)
+    }
+
     func stopDrill(_ id: Int) async throws -> DrillEntry {
         try await assembly.drillOperations.stop(id)
     }

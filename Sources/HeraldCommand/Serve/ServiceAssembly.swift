@@ -98,6 +98,7 @@ struct ServiceAssembly: Sendable {
                     folder: folder,
                     journal: store,
                     hostnames: configuration.hostnames,
+                    listening: configuration.listening,
                     clock: clock,
                     manager: manager,
                     logger: logger
@@ -243,6 +244,7 @@ extension ServiceAssembly {
                 try await TrustFolder.create(
                     at: folder.path,
                     hostnames: configuration.hostnames,
+                    listening: configuration.listening,
                     store: TrustDatabase.open,
                     now: now
                 )

@@ -134,6 +134,7 @@ struct ServiceRun {
         let readinessService = ReadinessService(
             folder: folder,
             configuration: configuration,
+            names: try assembly.trust.folder.serverCertificate().names,
             api: api,
             binary: binary,
             device: device,
@@ -261,6 +262,8 @@ struct ServiceRun {
 struct ReadinessService: Service {
     let folder: DataFolder
     let configuration: ServerConfiguration
+    /// The names of the server certificate.
+    let names: Set<ServerName>
     let api: Int
     let binary: (binary: Int, feedback: Int)
     let device: Int
@@ -282,10 +285,11 @@ struct ReadinessService: Service {
             console: console,
             pid: getpid(),
             host: configuration.host,
+            name: ListeningAddresses.name(of: configuration.host, in: names),
             consoleHost: configuration.consoleHost,
             consoleTLS: configuration.isConsoleOverTLS
         )
-        Terminal.announce(listeners.lines.joined(separator: "\n"))
+        listeners.lines.forEach(Terminal.announce)
         try listeners.write(to: folder)
         Terminal.announce("ready")
         ready(listeners)

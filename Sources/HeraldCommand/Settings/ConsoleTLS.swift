@@ -1,4 +1,5 @@
 import HeraldConsole
+import HeraldModel
 
 /// Choice of TLS at the console's port.
 ///
@@ -27,7 +28,7 @@ extension ServerConfiguration {
 
     /// The name by which others open the console, which its certificate needs; nil if the address does not say.
     var consoleName: String? {
-        guard consoleMode != .off, isConsoleOverTLS, !["0.0.0.0", "::"].contains(consoleHost) else { return nil }
+        guard consoleMode != .off, isConsoleOverTLS, NumericAddress(consoleHost)?.isAny != true else { return nil }
         return consoleHost
     }
 }

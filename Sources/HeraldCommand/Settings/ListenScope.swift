@@ -1,4 +1,4 @@
-import Foundation
+import HeraldModel
 import NIOCore
 
 /// The reach of an address to listen on.
@@ -11,8 +11,8 @@ enum ListenScope {
     ///   - machine: The addresses of the machine's interfaces; nil if they are unknown.
     /// - Returns: An address that hosts beyond the machine's own network may reach; nil if there is none.
     static func publicAddress(on host: String, machine: [String]?) -> String? {
-        guard host == "0.0.0.0" || host == "::", let machine else { return isPublic(host) ? host : nil }
-        return machine.first { (host == "::" || !$0.contains(":")) && isPublic($0) }
+        guard let address = NumericAddress(host), address.isAny, let machine else { return isPublic(host) ? host : nil }
+        return machine.first { (address.bytes.count == 16 || !$0.contains(":")) && isPublic($0) }
     }
 
     /// The addresses of this machine's interfaces; nil if the system does not tell them.
@@ -22,9 +22,7 @@ enum ListenScope {
 
     /// Whether only this machine may reach it.
     static func isLoopback(_ host: String) -> Bool {
-        if host == "localhost" || host == "::1" { return true }
-        var bytes = [UInt8](repeating: 0, count: 4)
-        return inet_pton(AF_INET, host, &bytes) == 1 && bytes[0] == 127
+        host == "localhost" || NumericAddress(host)?.isLoopback == true
     }
 
     /// Whether hosts beyond the machine's own network may reach it.
@@ -33,9 +31,8 @@ enum ListenScope {
     /// All addresses at once (`0.0.0.0`, `::`) are, and so is every other name.
     static func isPublic(_ host: String) -> Bool {
         if host == "localhost" { return false }
-        var bytes = [UInt8](repeating: 0, count: 16)
-        if inet_pton(AF_INET, host, &bytes) == 1 { return isPublic(version4: bytes[0..<4]) }
-        guard inet_pton(AF_INET6, host, &bytes) == 1 else { return true }
+        guard let bytes = NumericAddress(host)?.bytes else { return true }
+        if bytes.count == 4 { return isPublic(version4: bytes[...]) }
         // An address of version 4 within one of version 6 (RFC 4291 §2.5.5.2).
         if bytes[0..<10].allSatisfy({ $0 == 0 }), bytes[10] == 0xFF, bytes[11] == 0xFF {
             return isPublic(version4: bytes[12..<16])

@@ -54,28 +54,43 @@ struct PeerOptions: ParsableArguments {
         if let data, service == nil || ca == nil, access(data, F_OK) != 0 { throw DataFolder.missing(data) }
     }
 
-    /// The address to connect to: the named one, else the listener of the service on the data folder, else the
-    /// listener's default port on this machine.
-    func service(defaultPort: Int, listener: KeyPath<ListeningAddresses, Int?>) throws -> HostPort {
+    /// A service to connect to.
+    struct Place {
+        /// The name that its certificate must have, and the port.
+        let service: HostPort
+        /// The address to connect to; nil for that of the name.
+        var address: String?
+    }
+
+    /// The service: the named one, else the listener of the service on the data folder, else the listener's default port on
+    /// this machine.
+    func service(defaultPort: Int, listener: KeyPath<ListeningAddresses, Int?>) throws -> Place {
         if let service {
             guard let place = HostPort(service, defaultPort: defaultPort) else {
                 throw ValidationError(
-                    "'\(LogText.escaped(service, limit: 64))' is not a host and a port, like localhost:2197."
+                    "'\(LogText.escaped(service, limit: 64))' is not a host and a port, like "
+                        + "\(HostPort.example(insteadOf: service, port: defaultPort))."
                 )
             }
-            return HostPort(host: try name(place.host), port: place.port)
+            return Place(service: HostPort(host: try name(place.host), port: place.port))
         }
-        let port = ListeningAddresses.read(from: dataFolder)?[keyPath: listener]
-        return HostPort(host: try name("localhost"), port: port ?? defaultPort)
+        guard let running = ListeningAddresses.read(from: dataFolder) else {
+            return Place(service: HostPort(host: try name("localhost"), port: defaultPort))
+        }
+        // Every certificate of Herald's own has the name for the sandbox.
+        let own = environment == .sandbox && NumericAddress(running.name) != nil ? "localhost" : running.name
+        return Place(
+            service: HostPort(host: try name(own), port: running[keyPath: listener] ?? defaultPort),
+            address: NumericAddress.reachable(running.host)
+        )
     }
 
     /// The name of a host in the chosen environment: a service knows the environment by the name that a client asks for.
     func name(_ host: String) throws -> String {
-        guard environment == .sandbox, !host.contains("sandbox"), !host.contains("development") else { return host }
-        guard !host.contains(":"), host.contains(where: \.isLetter) else {
+        guard let name = (environment ?? .production).serverName(of: host) else {
             throw ValidationError("--environment sandbox needs a host name in --service, and \(host) is an address.")
         }
-        return "sandbox.\(host)"
+        return name
     }
 
     /// The certificates of the authorities to trust, PEM; nil for the system's.
@@ -90,6 +105,15 @@ struct PeerOptions: ParsableArguments {
         let isUnknown = error.code == .untrusted && (try? authorities()) == nil
         let remedy = isUnknown ? ": give its ca.pem with --ca, or its folder with --data" : ""
         return CommandError(.unreachable, error.message + remedy)
+    }
+
+    /// Reads the option `--proxy`.
+    static func proxy(_ text: String) throws -> ProviderProxy {
+        do {
+            return try ProviderProxy(text)
+        } catch let error as ProviderError {
+            throw CommandError(.configuration, error.message)
+        }
     }
 
     private static func environment(_ text: String) throws -> PushEnvironment {

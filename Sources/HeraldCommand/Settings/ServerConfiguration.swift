@@ -94,6 +94,7 @@ struct ServerConfiguration: SettingTarget {
 
     init() {
         deviceListener.portOption = "--device-port"
+        deviceListener.speech = "MQTT"
         limitShutdown()
     }
 
@@ -117,6 +118,9 @@ extension ServerConfiguration {
         get { gateway.listener.host }
         set { for path in listeners { self[keyPath: path].host = newValue } }
     }
+
+    /// The addresses that clients of TLS connect to.
+    var listening: [String] { isConsoleOverTLS ? [host, consoleHost] : [host] }
 
     /// The networks of load balancers whose connections begin with a PROXY protocol header.
     var proxies: [AddressRange] {

@@ -183,10 +183,12 @@ extension Setting {
         )
     }
 
+    /// A time that destroys something when it is over has `needsUnit`: 7 may be meant as days.
     static func time(
         _ name: String,
         _ path: Path<Duration>,
         in range: ClosedRange<Duration>,
+        needsUnit: Bool = false,
         isLive: Bool = false,
         help: () -> String
     ) -> Setting {
@@ -201,8 +203,12 @@ extension Setting {
             show: { DurationText.write($0) },
             read: { settings, key in
                 guard let text = try settings.text(key) else { return nil }
-                guard let duration = DurationText.read(text), range.contains(duration) else {
-                    throw key.refusal(text, "a time from \(allowed), like \(key.example)")
+                let duration = needsUnit ? DurationText.readWithUnit(text) : DurationText.read(text)
+                guard let duration, range.contains(duration) else {
+                    throw key.refusal(
+                        text,
+                        "a time from \(allowed)\(needsUnit ? ", with its unit," : ",") like \(key.example)"
+                    )
                 }
                 return duration
             }

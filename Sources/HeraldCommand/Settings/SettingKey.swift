@@ -100,6 +100,7 @@ extension SettingKey {
     static let longestPause = SettingKey("longest-pause", example: "2m")
     static let payload = SettingKey("payload", example: "payload.json")
     static let priority = SettingKey("priority", .number, example: "10")
+    static let proxy = SettingKey("proxy", example: "http://proxy.example.com:3128")
     static let pushType = SettingKey("push-type", example: "alert")
     static let screen = SettingKey("screen", .number, example: "8080")
     static let screenHost = SettingKey("screen-host", example: "127.0.0.1")
@@ -112,9 +113,13 @@ extension SettingKey {
     /// The keys of the client commands: `send`, `feedback` and `agent`.
     static let ofClients = [
         alert, allow, app, badge, ca, certificate, code, collapseID, connectionsPerHour, desktop, expiration, folder,
-        identity, key, keyID, language, longestPause, payload, priority, pushType, screen, screenHost, service, sound,
+        identity, key, keyID, language, longestPause, payload, priority, proxy, pushType, screen, screenHost, service,
+        sound,
         team, title, topic,
     ]
+
+    static let proxyHelp =
+        "An HTTP proxy to go through, http://[user:password@]host:port, or none. (default: https_proxy, but for no_proxy)"
 
     static let apps = SettingKey(
         "apps",
@@ -128,5 +133,6 @@ extension SettingKey {
     static let interface = SettingKey("interface", example: "binary")
 
     /// The keys of `herald relay` that name its queue and its apps.
-    static let ofRelay = [apps, console, consoleToken, database, feedback, interface]
+    static let tablePrefix = SettingKey("table-prefix", example: "herald_")
+    static let ofRelay = [apps, console, consoleToken, database, feedback, interface, tablePrefix]
 }

@@ -26,7 +26,7 @@ enum SettingsFile {
     static func provider(path: String, of kind: Kind) throws -> InMemoryProvider {
         let text: String
         do {
-            text = String(decoding: try SafeFile.read(path), as: UTF8.self)
+            text = String(decoding: TextEncoding.plain(try SafeFile.read(path)), as: UTF8.self)
         } catch let error as CommandError {
             throw CommandError(.configuration, "\(error.message): fix it, or name another file with --config")
         }

@@ -11,6 +11,8 @@ enum ShellWord {
             default: false
             }
         }
-        return isPlain && !text.isEmpty ? text : "'\(text.replacing("'", with: "'\\''"))'"
+        guard !isPlain || text.isEmpty else { return text }
+        // By scalars: with a combining mark behind it, a quotation mark is another character.
+        return "'" + text.unicodeScalars.map { $0 == "'" ? "'\\''" : String($0) }.joined() + "'"
     }
 }

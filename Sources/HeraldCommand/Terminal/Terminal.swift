@@ -1,20 +1,28 @@
 import Foundation
+import HeraldJSON
 
 /// Writes to standard output and standard error.
+///
+/// Every line for people may have texts of others in it, such as the name of a device, and is escaped (``LogText/line(_:)``).
 enum Terminal {
     /// One line on standard output, at once: who reads it through a pipe does not wait for a buffer to fill.
     static func say(_ line: String) {
-        write(line + "\n", to: STDOUT_FILENO)
+        sayExactly(LogText.line(line))
+    }
+
+    /// Text for a program on standard output, such as JSON or a file, as it is.
+    static func sayExactly(_ text: String) {
+        write(text + "\n", to: STDOUT_FILENO)
     }
 
     /// One line of a service on standard output; lost if its reader has stalled.
     static func announce(_ line: String) {
-        write(line + "\n", to: STDOUT_FILENO, patience: patience)
+        write(LogText.line(line) + "\n", to: STDOUT_FILENO, patience: patience)
     }
 
     /// One line on standard error; lost if its reader has stalled, so that a service ends that has failed.
     static func complain(_ line: String) {
-        write(line + "\n", to: STDERR_FILENO, patience: patience)
+        write(LogText.line(line) + "\n", to: STDERR_FILENO, patience: patience)
     }
 
     /// How long a reader may stall, in milliseconds.
@@ -24,7 +32,7 @@ enum Terminal {
 
     /// A value as one line of JSON on standard output, its members in snake_case.
     static func sayJSON(_ value: some Encodable) throws {
-        say(try json(value))
+        sayExactly(try json(value))
     }
 
     /// A long list on standard output, part by part: as lines of a table, or as one JSON array.
@@ -56,6 +64,11 @@ enum Terminal {
             after = next
         } while after != nil
         if heading == nil { say(isFirst ? "[]" : "]") }
+    }
+
+    /// Prints JSON with its numbers as they were written.
+    static func sayJSON(_ json: JSON) {
+        say(json.description)
     }
 
     private static func json(_ value: some Encodable) throws -> String {

@@ -30,6 +30,7 @@ enum TerminalWidth {
         if scalar.properties.generalCategory == .nonspacingMark { return 0 }
         // Most text is narrow, and most of that is below the first wide character.
         guard scalar.value >= 0x1100 else { return 1 }
+        if scalar.properties.isDefaultIgnorableCodePoint { return 0 }
         let isEmoji = scalar.properties.isEmojiPresentation || character.unicodeScalars.contains { $0.value == 0xFE0F }
         return isEmoji || wide.contains { $0.contains(scalar.value) } ? 2 : 1
     }

@@ -6,8 +6,9 @@ struct TextTable {
         rows = [heading]
     }
 
+    /// Adds a row, whose texts may be those of others: they are escaped here, so that the columns have their width.
     mutating func add(_ row: [String]) {
-        rows.append(row)
+        rows.append(row.map(LogText.line))
     }
 
     /// The lines; nothing is after the last text of a line.

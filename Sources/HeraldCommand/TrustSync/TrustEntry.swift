@@ -11,6 +11,8 @@ struct TrustEntry: Sendable {
     let folder: DataFolder
     /// The names for the server certificate.
     let hostnames: [String]
+    /// Where the service listens.
+    var listening: [String] = []
     let clock: any WallClock
     let step: @Sendable (String) -> Void
     let logger: Logger
@@ -51,6 +53,7 @@ struct TrustEntry: Sendable {
         let trust = try await TrustFolder.create(
             at: folder.path,
             hostnames: hostnames,
+            listening: listening,
             store: TrustDatabase.open,
             now: clock.now()
         )

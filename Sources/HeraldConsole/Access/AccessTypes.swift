@@ -116,3 +116,22 @@ package struct TokenEntry: Codable, Sendable {
         self.token = secret
     }
 }
+
+/// Named tokens as JSON shows them, for a command that works on the file of a service that does not run.
+extension ConsoleAccess {
+    /// The tokens that have not ended, the newest first.
+    package var tokenEntries: [TokenEntry] { tokens.map { TokenEntry($0) } }
+
+    /// Makes a token, with its secret.
+    /// - Throws: ``AdminError``.
+    package func issue(_ request: TokenRequest) async throws -> TokenEntry {
+        let (token, secret) = try await makeToken(request)
+        return TokenEntry(token, secret: secret)
+    }
+
+    /// Revokes a token.
+    /// - Throws: ``AdminError`` if there is none.
+    package func withdraw(_ id: String) async throws {
+        _ = try await revokeToken(id)
+    }
+}

@@ -95,7 +95,7 @@ package final class ConsoleAccess: Sendable {
             if let wait = state.throttle.wait(guesser, at: now) {
                 let seconds = Int(wait.components.seconds) + 1
                 let words = "too many wrong codes or tokens from \(guesser.address): try again in \(seconds) s"
-                throw AdminError(.tooMany, words)
+                throw AdminError(.tooMany, words, retryAfter: seconds)
             }
             let value = check(&state, now)
             if value == nil { state.throttle.take(guesser, at: now) }

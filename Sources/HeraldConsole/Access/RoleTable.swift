@@ -53,7 +53,7 @@ enum RoleTable {
             Rule(method: .delete, path: "/v1/caught", role: .sender, isChange: true),
             Rule(method: .post, path: "/v1/devices/{id}/apps/{topic}/token", role: .sender, isChange: true),
         ]
-        + ["drills", "drills/stop", "drills/{id}/stop"].map {
+        + ["drills", "drills/stop", "drills/{id}/stop", "drills/{id}/renew"].map {
             Rule(method: .post, path: "/v1/\($0)", role: .admin, isChange: true, isDrill: true)
         }
 

@@ -25,10 +25,13 @@ package struct AdminError: Error, Hashable {
 
     package let code: Code
     package let message: String
+    /// Seconds after which a try may succeed, for `retry-after`.
+    package let retryAfter: Int?
 
-    package init(_ code: Code, _ message: String) {
+    package init(_ code: Code, _ message: String, retryAfter: Int? = nil) {
         self.code = code
         self.message = message
+        self.retryAfter = retryAfter
     }
 }
 

@@ -65,14 +65,14 @@ package struct AdminRoutes: Sendable {
         }
     }
 
-    /// `?notification=ID`, `?device=ID` or `?topic=ID`, and `&limit=N`.
+    /// `?id=ID`, `?device=ID` or `?topic=ID`, and `&limit=N`.
     private func journalQuestion(_ request: Request) throws -> (JournalQuestion, Int) {
         let parameters = request.uri.queryParameters
         let limit = try limit(request)
         var questions: [JournalQuestion] = []
-        if let text = parameters["notification"] {
+        if let text = parameters["id"] {
             guard let id = NotificationID(text) else {
-                throw AdminError(.badRequest, "notification must be an apns-id: a UUID like 2f7ca8f4-….")
+                throw AdminError(.badRequest, "id must be an apns-id or apns-unique-id: a UUID like 2f7ca8f4-….")
             }
             questions.append(.notification(id))
         }
@@ -89,7 +89,10 @@ package struct AdminRoutes: Sendable {
             questions.append(.topic(topic))
         }
         guard questions.count == 1, let question = questions.first else {
-            throw AdminError(.badRequest, "give exactly one of notification, device and topic")
+            throw AdminError(
+                .badRequest,
+                "give exactly one of id, device and topic; POST /v1/journal/search takes a search"
+            )
         }
         return (question, limit)
     }

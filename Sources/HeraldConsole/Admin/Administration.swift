@@ -36,6 +36,8 @@ package protocol Administration: FleetAdministration, ChannelAdministration {
 
     func startDrill(_ request: DrillRequest) async throws -> DrillEntry
 
+    func renewDrill(_ id: Int) async throws -> DrillEntry
+
     func stopDrill(_ id: Int) async throws -> DrillEntry
 
     func stopDrills() async throws -> [DrillEntry]

@@ -21,13 +21,16 @@ package struct CaughtQuery: Hashable, Sendable {
     private let terms: [Term]
 
     /// Reads a question; an empty one matches everything.
+    /// - Parameters:
+    ///   - text: The terms.
+    ///   - name: The parameter that has them, for errors.
     /// - Throws: ``HeraldWeb/WebRefusal``: 400.
-    package init(_ text: some StringProtocol) throws(WebRefusal) {
+    package init(_ text: some StringProtocol, _ name: String = "q") throws(WebRefusal) {
         guard text.utf8.count <= CaughtQuery.maximumBytes else {
-            throw WebRefusal(400, "q is longer than \(CaughtQuery.maximumBytes) bytes")
+            throw WebRefusal(400, "\(name) is longer than \(CaughtQuery.maximumBytes) bytes")
         }
         var terms: [Term] = []
-        for word in try CaughtQuery.words(Substring(text)) { terms.append(try CaughtQuery.term(word)) }
+        for word in try CaughtQuery.words(Substring(text), name) { terms.append(try CaughtQuery.term(word, name)) }
         self.terms = terms
     }
 
@@ -50,14 +53,15 @@ package struct CaughtQuery: Hashable, Sendable {
         }
     }
 
-    private static func term(_ word: Substring) throws(WebRefusal) -> Term {
+    private static func term(_ word: Substring, _ name: String) throws(WebRefusal) -> Term {
         let isNegated = word.first == "-"
         let word = isNegated ? word.dropFirst() : word
         let known = Key.allCases.map { $0.rawValue + ":" }.joined(separator: " ")
         guard let colon = word.firstIndex(of: ":"), let key = Key(rawValue: word[..<colon].lowercased()) else {
             throw WebRefusal(
                 400,
-                "q has terms like tag:login-test, with the keys \(known), and a minus before a term to negate it"
+                "'\(word.prefix(64))' in \(name) is not a term like tag:login-test; the keys are \(known), and a minus "
+                    + "before a term negates it"
             )
         }
         var value = word[word.index(after: colon)...]
@@ -66,7 +70,7 @@ package struct CaughtQuery: Hashable, Sendable {
     }
 
     /// The words of a text; spaces between quotation marks do not end one.
-    private static func words(_ text: Substring) throws(WebRefusal) -> [Substring] {
+    private static func words(_ text: Substring, _ name: String) throws(WebRefusal) -> [Substring] {
         var words: [Substring] = []
         var start: Substring.Index?
         var isQuoted = false
@@ -80,7 +84,7 @@ package struct CaughtQuery: Hashable, Sendable {
                 start = index
             }
         }
-        guard !isQuoted else { throw WebRefusal(400, "q has a quotation mark without its partner") }
+        guard !isQuoted else { throw WebRefusal(400, "\(name) has a quotation mark without its partner") }
         if let begin = start { words.append(text[begin...]) }
         return words
     }

@@ -10,10 +10,8 @@ package protocol CaughtInbox: Sendable {
     /// - Throws: ``AdminError`` where everybody can reach the service.
     func setCatch(_ request: CatchRequest) throws -> CatchingState
 
-    /// Matching messages, newest first, at most `limit`.
-    ///
-    /// Without any it waits for one, at most for `wait`.
-    func caught(_ query: CaughtQuery, limit: Int, wait: Duration) async throws -> [CaughtEntry]
+    /// Matching messages, newest first, once there are as many as the question says, or its wait is over.
+    func caught(_ question: CaughtQuestion) async throws -> CaughtAnswer
 
     /// Removes matching messages.
     /// - Returns: Their number.
@@ -32,20 +30,27 @@ struct CaughtRoutes: Sendable {
     func add(to group: RouterGroup<ConsoleContext>) {
         var routes = WebRoutes(group)
         routes.get("caught") { request, _ in
-            let (query, limit) = (try query(request), try limit(request))
-            let items = try await inbox.caught(query, limit: limit, wait: try wait(request))
-            return try WebReply.json(CaughtAnswer(items: items, catching: inbox.catching))
+            var question = CaughtQuestion(
+                try query(request) ?? CaughtQuery(""),
+                limit: try number("limit", request) ?? CaughtRoutes.defaultLimit
+            )
+            question.count = try number("count", request) ?? 1
+            question.until = try query(request, "until")
+            question.wait = try wait(request)
+            return try WebReply.json(await inbox.caught(question))
         }
         routes.delete("caught") { request, _ in
-            try WebReply.json(CaughtRemoval(deleted: try await inbox.removeCaught(try query(request))))
+            try WebReply.json(
+                CaughtRemoval(deleted: try await inbox.removeCaught(try query(request) ?? CaughtQuery("")))
+            )
         }
         routes.get("caught/:id") { _, context in
             let id = try context.parameters.require("id")
             guard UUID(uuidString: id) != nil else {
                 throw AdminError(.badRequest, "the path must have an apns-id or apns-unique-id, a UUID")
             }
-            let found = try await inbox.caught(try CaughtQuery("id:\(id)"), limit: 1, wait: .zero)
-            guard let entry = found.first else {
+            let found = try await inbox.caught(CaughtQuestion(try CaughtQuery("id:\(id)"), limit: 1))
+            guard let entry = found.items.first else {
                 throw AdminError(.notFound, "no message with the identifier \(id) is caught, or not any more")
             }
             return try WebReply.json(entry)
@@ -67,19 +72,23 @@ struct CaughtRoutes: Sendable {
         routes.refuseOtherMethods()
     }
 
-    /// `?q=…`, in which a plus is a space, as forms and most libraries write it.
-    private func query(_ request: Request) throws -> CaughtQuery {
-        let raw = request.uri.query?.split(separator: "&").first { $0.hasPrefix("q=") }?.dropFirst(2) ?? ""
-        guard let text = String(raw.map { $0 == "+" ? " " : $0 }).removingPercentEncoding else {
-            throw AdminError(.badRequest, "q is not percent-encoded UTF-8")
+    /// `?q=…`, in which a plus is a space, as forms and most libraries write it; nil without it.
+    private func query(_ request: Request, _ name: String = "q") throws -> CaughtQuery? {
+        let parameters = request.uri.query?.split(separator: "&") ?? []
+        guard let raw = parameters.first(where: { $0.hasPrefix("\(name)=") })?.dropFirst(name.count + 1) else {
+            return nil
         }
-        return try CaughtQuery(text)
+        guard let text = String(raw.map { $0 == "+" ? " " : $0 }).removingPercentEncoding else {
+            throw AdminError(.badRequest, "\(name) is not percent-encoded UTF-8")
+        }
+        return try CaughtQuery(text, name)
     }
 
-    private func limit(_ request: Request) throws -> Int {
-        guard let text = request.uri.queryParameters["limit"] else { return CaughtRoutes.defaultLimit }
+    /// `limit` or `count`; nil without it.
+    private func number(_ name: Substring, _ request: Request) throws -> Int? {
+        guard let text = request.uri.queryParameters[name] else { return nil }
         guard let number = Int(text), CaughtRoutes.limit.contains(number) else {
-            throw AdminError(.badRequest, "limit must be a number from 1 to \(CaughtRoutes.limit.upperBound)")
+            throw AdminError(.badRequest, "\(name) must be a number from 1 to \(CaughtRoutes.limit.upperBound)")
         }
         return number
     }

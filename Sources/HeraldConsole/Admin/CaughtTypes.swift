@@ -22,6 +22,10 @@ package struct CaughtEntry: Codable, Hashable, Sendable {
     package var status: Int?
     package var reason: String?
     package var explanation: String?
+    /// `retry-after` of the answer, in seconds.
+    package var retryAfter: Int?
+    /// The time of the answer, a delayed one too; nil without an answer.
+    package var answered: String?
     package var headers: [String: String] = [:]
     package var payload = ""
     package var tag: String?
@@ -30,8 +34,9 @@ package struct CaughtEntry: Codable, Hashable, Sendable {
 
     private enum CodingKeys: String, CodingKey {
         case id, time, environment, interface, topic, device, provider, status, reason, explanation
-        case headers, payload, tag, findings
+        case answered, headers, payload, tag, findings
         case uniqueID = "unique_id"
+        case retryAfter = "retry_after"
     }
 
     package init(id: String?, time: String, environment: PushEnvironment, interface: String) {
@@ -119,14 +124,35 @@ package struct CatchRequest: Codable, Hashable, Sendable {
     }
 }
 
+/// A question for what was caught.
+package struct CaughtQuestion: Hashable, Sendable {
+    package var query: CaughtQuery
+    /// The most messages of the answer; the newest.
+    package var limit: Int
+    /// Messages that must match before it is answered, at least 1.
+    package var count = 1
+    /// Terms that one of them must match, too; nil for any.
+    package var until: CaughtQuery?
+    /// How long to wait for that.
+    package var wait = Duration.zero
+
+    package init(_ query: CaughtQuery, limit: Int) {
+        self.query = query
+        self.limit = limit
+    }
+}
+
 /// The answer to a question for what was caught.
 package struct CaughtAnswer: Codable, Hashable, Sendable {
     /// Newest first.
-    package let items: [CaughtEntry]
-    package let catching: CatchingState
+    package var items: [CaughtEntry] = []
+    /// All that match, also those beyond the limit.
+    package var matches = 0
+    /// Whether as many match as was asked for; false if the wait ended before.
+    package var complete = false
+    package var catching: CatchingState
 
-    package init(items: [CaughtEntry], catching: CatchingState) {
-        self.items = items
+    package init(catching: CatchingState) {
         self.catching = catching
     }
 }

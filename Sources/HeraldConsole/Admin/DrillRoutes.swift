@@ -18,12 +18,18 @@ struct DrillRoutes: Sendable {
         }
         routes.post("drills/stop") { _, _ in try WebReply.json(await administration.stopDrills()) }
         routes.post("drills/:id/stop") { _, context in
-            let text = try context.parameters.require("id")
-            guard let id = Int(text) else {
-                throw AdminError(.badRequest, "the identifier of a drill is a number: see `herald drill list`")
-            }
-            return try WebReply.json(await administration.stopDrill(id))
+            try WebReply.json(await administration.stopDrill(try id(context)))
+        }
+        routes.post("drills/:id/renew") { _, context in
+            try WebReply.json(await administration.renewDrill(try id(context)))
         }
         routes.refuseOtherMethods()
+    }
+
+    private func id(_ context: ConsoleContext) throws -> Int {
+        guard let id = Int(try context.parameters.require("id")) else {
+            throw AdminError(.badRequest, "the identifier of a drill is a number: see `herald drill list`")
+        }
+        return id
     }
 }

@@ -6,6 +6,8 @@ package struct DrillRequest: Codable, Hashable, Sendable {
     package var reason: String?
     /// Share of the requests, for example `20%`; nil means all.
     package var share: String?
+    /// The most requests that are affected; nil means all.
+    package var first: Int?
     package var topic: String?
     /// 64 hexadecimal digits; no log and no list contains it.
     package var token: String?
@@ -21,12 +23,15 @@ package struct DrillRequest: Codable, Hashable, Sendable {
     package var every: String?
     /// `60s`; required for a configured drill.
     package var duration: String?
+    /// `30s`: in place of ``duration`` the time after which it ends unless it is renewed.
+    package var lease: String?
     package var seed: UInt64?
 
     private enum CodingKeys: String, CodingKey {
         case kind
         case reason
         case share
+        case first
         case topic
         case token
         case latency
@@ -35,6 +40,7 @@ package struct DrillRequest: Codable, Hashable, Sendable {
         case streams
         case every
         case duration = "for"
+        case lease
         case seed
     }
 

@@ -28,7 +28,8 @@ struct SendRoutes: Sendable {
             guard pace.admits() else {
                 throw AdminError(
                     .tooMany,
-                    "the console takes \(SendPace.perSecond) orders a second: send again in a moment"
+                    "the console takes \(SendPace.perSecond) orders a second: send again in a moment",
+                    retryAfter: 1
                 )
             }
             let answers = try await sender.send(order)

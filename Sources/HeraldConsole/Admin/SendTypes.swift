@@ -60,7 +60,7 @@ package struct SendOrder: Decodable, Sendable {
             throw WebRefusal(400, "headers is an object of texts, like {\"apns-priority\":\"5\"}")
         }
         self.headers = headers
-        payload = try JSONValue.payload(container, .payload)
+        payload = try container.decode(PayloadBody.self, forKey: .payload).bytes
     }
 
     private static let badRecipient = WebRefusal(

@@ -42,7 +42,7 @@ package struct PayloadQuestion: Decodable, Sendable {
 
     package init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
-        payload = try JSONValue.payload(container, .payload)
+        payload = try container.decode(PayloadBody.self, forKey: .payload).bytes
         pushType = try container.decodeIfPresent(String.self, forKey: .pushType)
         languages = try container.decodeIfPresent([String].self, forKey: .languages)
     }

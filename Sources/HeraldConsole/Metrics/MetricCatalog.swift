@@ -34,7 +34,7 @@ enum MetricCatalog {
             "herald_broadcast_deliveries_total",
             .counter,
             labels: ["result"],
-            "Copies of broadcasts, by result (acknowledged, refused, written, replaced, too_large, expired)."
+            "Copies of broadcasts, by result (acknowledged, refused, written, replaced, too_large, expired, ends_connection)."
         ),
         MetricDescription(
             "herald_broadcasts_published_total",
@@ -167,7 +167,7 @@ enum MetricCatalog {
             "herald_deliveries_total",
             .counter,
             labels: ["result"],
-            "Deliveries to devices, by result (acknowledged, refused, written, too_large, expired)."
+            "Deliveries to devices, by result (acknowledged, refused, written, too_large, expired, ends_connection)."
         ),
         MetricDescription(
             "herald_delivery_duration_seconds",

@@ -13,9 +13,14 @@ export function json(text, label) {
   return h("pre", { class: "code", tabindex: "0", role: "region", "aria-label": label ?? t("json"), dir: "ltr" }, pretty.length > MOST_COLOURED ? pretty : coloured(pretty));
 }
 
+/** The value of a JSON text. A number that JavaScript would change, like `9007199254740993` or `1.10`, is kept as raw JSON. */
+export function exact(text) {
+  return JSON.parse(text, (_name, value, { source } = {}) => (typeof value === "number" && JSON.rawJSON && JSON.stringify(value) !== source ? JSON.rawJSON(source) : value));
+}
+
 export function indented(text) {
   try {
-    return JSON.stringify(typeof text === "string" ? JSON.parse(text) : text, null, 2);
+    return JSON.stringify(typeof text === "string" ? exact(text) : text, null, 2);
   } catch {
     return String(text);
   }

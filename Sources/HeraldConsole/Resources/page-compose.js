@@ -3,7 +3,7 @@
 import { get, post, withQuery } from "./api.js";
 import { h } from "./dom.js";
 import { duration } from "./format.js";
-import { indented } from "./json.js";
+import { exact, indented } from "./json.js";
 import { checkView, previewView, question } from "./payload-views.js";
 import { link, place } from "./router.js";
 import { curl } from "./snippets.js";
@@ -97,7 +97,7 @@ export default class Compose {
   /** The payload as an object, or null while it is not JSON. */
   get payload() {
     try {
-      const value = JSON.parse(this.text);
+      const value = exact(this.text);
       return value && typeof value === "object" && !Array.isArray(value) ? value : null;
     } catch {
       return null;
@@ -224,7 +224,7 @@ export default class Compose {
     const aps = payload.aps ?? {};
     const alert = typeof aps.alert === "string" ? { body: aps.alert } : aps.alert ?? {};
     const change = (name, isAlert, convert = (value) => value) => (value) => {
-      const next = structuredClone(payload);
+      const next = this.payload;
       next.aps ??= {};
       const target = isAlert ? (next.aps.alert = { ...alert }) : next.aps;
       if (value === "" || value === false) delete target[name];
@@ -235,7 +235,7 @@ export default class Compose {
     return h("div", { class: "stack" },
       field("p-title", t("compose.title"), alert.title, change("title", true)), field("p-subtitle", t("compose.subtitle"), alert.subtitle, change("subtitle", true)),
       field("p-body", t("compose.body"), alert.body, change("body", true), { area: true, rows: 3, kind: "prose" }),
-      h("div", { class: "fields pairs" }, field("p-badge", t("compose.badge"), aps.badge, change("badge", false, Number), { type: "number", min: 0 }), field("p-sound", t("compose.sound"), typeof aps.sound === "object" ? aps.sound.name : aps.sound, change("sound")),
+      h("div", { class: "fields pairs" }, field("p-badge", t("compose.badge"), aps.badge?.rawJSON ?? aps.badge, change("badge", false, Number), { type: "number", min: 0 }), field("p-sound", t("compose.sound"), typeof aps.sound === "object" ? aps.sound.name : aps.sound, change("sound")),
         field("p-category", t("compose.category"), aps.category, change("category")), field("p-thread", t("compose.thread"), aps["thread-id"], change("thread-id"))),
       h("div", { class: "ticks" }, tick("p-mutable", "mutable-content", aps["mutable-content"] === 1, change("mutable-content", false, () => 1)), tick("p-available", "content-available", aps["content-available"] === 1, change("content-available", false, () => 1))));
   }

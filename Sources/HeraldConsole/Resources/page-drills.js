@@ -9,10 +9,12 @@ import { t } from "./words.js";
 
 /** The options of each kind of drill. */
 const KINDS = {
-  refuse: ["reason", "share", "topic", "token", "retry_after"], latency: ["latency", "share", "topic"], silence: ["share", "topic", "accepted"], goaway: ["share"],
-  streams: ["streams", "every"], drop: ["share"], shutdown: [],
+  refuse: ["reason", "first", "share", "topic", "token", "retry_after"], latency: ["latency", "first", "share", "topic"], silence: ["first", "share", "topic", "accepted"],
+  goaway: ["first", "share"], streams: ["streams", "every"], drop: ["first", "share"], shutdown: ["first"],
 };
-const EXAMPLES = { reason: "Unregistered", share: "20%", topic: "com.example.chat", latency: "200ms..2s", retry_after: "30s", streams: "1", every: "10s", for: "60s" };
+/** The options that are numbers. */
+const NUMBERS = ["first", "streams"];
+const EXAMPLES = { reason: "Unregistered", share: "20%", topic: "com.example.chat", latency: "200ms..2s", retry_after: "30s", first: "2", streams: "1", every: "10s", for: "60s" };
 const REFRESH = 2000;
 
 export default class Drills {
@@ -78,11 +80,11 @@ export default class Drills {
     const options = KINDS[draft.kind];
     const send = () => {
       const body = { kind: draft.kind, for: draft.for || undefined };
-      for (const name of options) if (draft[name]) body[name] = name === "streams" ? Number(draft[name]) : name === "accepted" ? draft[name] === "yes" : draft[name];
+      for (const name of options) if (draft[name]) body[name] = NUMBERS.includes(name) ? Number(draft[name]) : name === "accepted" ? draft[name] === "yes" : draft[name];
       return this.change("/v1/drills", body, t("drills.started"));
     };
     const input = (name) => name === "accepted" ? choice(name, t("drills.accepted"), draft.accepted ?? "", [["", t("drills.no")], ["yes", t("drills.yes")]], set(name))
-      : field(name, t(`drills.${name}`), draft[name] ?? "", set(name), { placeholder: EXAMPLES[name] ?? "", ...(name === "streams" ? { type: "number", min: 1 } : {}) });
+      : field(name, t(`drills.${name}`), draft[name] ?? "", set(name), { placeholder: EXAMPLES[name] ?? "", ...(NUMBERS.includes(name) ? { type: "number", min: 1 } : {}) });
     return section(t("drills.start"), { key: "add" }, form(send, { class: "stack" },
       choice("kind", t("drills.kind"), draft.kind, Object.keys(KINDS).map((kind) => [kind, t(`drills.kind.${kind}`)]), set("kind")),
       h("div", { class: "fields small" }, [...options, "for"].map(input)),

@@ -5,7 +5,7 @@ import { icon } from "./icons.js";
 
 const TONES = [
   [/^delivered|^sent to/, "good", "check"],
-  [/^stored|^answer withheld/, "waiting", "clock"],
+  [/^stored|^answer withheld|^drill/, "waiting", "clock"],
   [/^replaced/, "quiet", "swap"],
   [/^discarded|^refused|^lost/, "bad", "close"],
   [/^received/, "quiet", "arrow"],
@@ -21,7 +21,7 @@ export function stateIcon(state = "") {
 
 /** Whether a state is the last of a notification. */
 export function isFinal(state = "") {
-  return !/^received|^stored|^answer withheld/.test(state);
+  return !/^received|^stored|^answer withheld|^drill/.test(state);
 }
 
 /** The state with its reason: an icon and words, never colour alone. */

@@ -134,7 +134,7 @@ package struct JournalLife: Codable, Hashable, Sendable {
     /// Whether the lines of a notification, oldest first, have reached a goal.
     package static func has(_ goal: Goal, _ lines: [JournalEntry]) -> Bool {
         switch goal {
-        case .final: lines.last?.journalState?.isFinal ?? false
+        case .final: lines.last { !($0.journalState?.isRemark ?? false) }?.journalState?.isFinal ?? false
         case .delivered: lines.contains { $0.journalState?.isDelivery ?? false }
         }
     }

@@ -25,6 +25,21 @@ package enum StateGuide {
             ("The device refused it.", "Its MQTT client answered with an error: look into the device's log.")
         case .storedDeviceOffline:
             ("It waits for the device, which is not connected.", "It is sent when the device connects.")
+        case .refusedByEndedConnections:
+            (
+                "The device's MQTT client ended its connection each time the notification came.",
+                "Herald sends it no more. The client's log says what it cannot read; newer notifications are sent."
+            )
+        case .storedTokenMissing:
+            (
+                "It waits: the device is connected, and has not presented the app's token.",
+                "This service requires it (require-token). The device publishes the token to apps/TOPIC/token."
+            )
+        case .storedNotSubscribed:
+            (
+                "It waits: the device is connected, and has not subscribed to the app's notifications.",
+                "It is sent when the device subscribes to apps/TOPIC."
+            )
         case .storedPower:
             (
                 "It waits, because the device saves power.",
@@ -55,6 +70,11 @@ package enum StateGuide {
         case .refusedByDrill: ("A drill refused it.", drillHint)
         case .lostByDrill: ("A drill lost it, and the provider got no answer.", drillHint)
         case .answerWithheldByDrill: ("Herald accepted it, and a drill withheld the answer.", drillHint)
+        case .drillUnheeded:
+            (
+                "Its payload asks for a drill, which had no effect.",
+                "Payload drills are off, or it came through the binary interface. A test of failures needs payload-drills."
+            )
         default: discarded(state)
         }
     }
@@ -92,6 +112,16 @@ package enum StateGuide {
             (
                 "It was thrown away: the device was away, and it was not to be stored.",
                 "It had apns-expiration 0. Leave this out, and it waits for the device."
+            )
+        case .discardedTokenMissing:
+            (
+                "It was thrown away: the device has not presented the app's token, and it was not to be stored.",
+                "Leave out apns-expiration 0, and it waits until the device presents its token."
+            )
+        case .discardedNotSubscribed:
+            (
+                "It was thrown away: the device has not subscribed to the app, and it was not to be stored.",
+                "Leave out apns-expiration 0, and it waits until the device subscribes."
             )
         case .discardedPower:
             (
@@ -140,11 +170,15 @@ extension JournalState {
         }
     }
 
+    /// Whether a line only adds to the life of a notification, and may come after its end.
+    var isRemark: Bool { self == .answerWithheldByDrill || self == .drillUnheeded }
+
     /// Whether nothing more happens to the notification.
     var isFinal: Bool {
         switch self {
         case .received, .storedDeviceOffline, .storedPower, .storedUnacknowledged, .storedBacklog, .storedBudget,
-            .storedBeforeDelivery, .storedForSubscribers, .answerWithheldByDrill:
+            .storedBeforeDelivery, .storedTokenMissing, .storedNotSubscribed, .storedForSubscribers,
+            .answerWithheldByDrill, .drillUnheeded:
             false
         default: true
         }

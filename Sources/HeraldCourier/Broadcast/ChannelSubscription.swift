@@ -23,7 +23,8 @@ final class ChannelSubscription {
     private var inFlight = 0
     /// The newest broadcast before which nothing is unacknowledged.
     private(set) var acknowledged: UInt64
-    private var sentNumber: UInt64
+    /// The newest broadcast that was sent.
+    private(set) var sentNumber: UInt64
 
     /// `acknowledged` is the newest broadcast that an earlier connection of the session had.
     init(_ feed: ChannelFeed, filter: String, qualityOfService: UInt8, acknowledged: UInt64, sender: MessageSender) {
@@ -59,6 +60,12 @@ final class ChannelSubscription {
     func acknowledge() {
         inFlight -= 1
         if inFlight == 0 { acknowledged = sentNumber }
+    }
+
+    /// Counts the broadcast in flight as one that the device is not sent again.
+    func withhold() {
+        acknowledge()
+        feed.count(.endsConnection)
     }
 
     var isClosed: Bool { sender == nil }

@@ -35,6 +35,8 @@ final class MQTTConnection: ChannelInboundHandler, DeadlineHolder {
     private var tokenDeadline: NIODeadline?
     private var keepAliveRegistration: DeadlineRegistration?
     private var isReading = true
+    /// The end of the connection; nil while it is open, and if the service decided on it.
+    private var peerEnd: PeerEnd?
     /// The listener's entry; nil once the device is admitted.
     private var unknown: AdmittedConnection?
 
@@ -101,6 +103,8 @@ final class MQTTConnection: ChannelInboundHandler, DeadlineHolder {
     }
 
     func channelInactive(context: ChannelHandlerContext) {
+        // A sender that has ended already closed the connection itself.
+        if !machine.isClosed, sender.isOpen { peerEnd = .closed }
         perform(machine.disconnected(now: courier.clock.now()))
         sender.close()
         keepAliveRegistration?.cancel()
@@ -164,6 +168,7 @@ final class MQTTConnection: ChannelInboundHandler, DeadlineHolder {
                 if let maximum = connect.properties.maximumPacketSize { sender.maximumPacketSize = Int(maximum) }
             }
         }
+        if case .disconnect(let disconnect) = packet { peerEnd = .disconnect(disconnect.reasonCode) }
         perform(machine.received(packet))
     }
 
@@ -260,10 +265,10 @@ final class MQTTConnection: ChannelInboundHandler, DeadlineHolder {
         case .open(let app, let qualityOfService):
             var wanted = [AppSubscription(app, qualityOfService: qualityOfService)]
             open(&wanted)
-        case .close(let app):
-            postOffice.close(Slot(device: sender.device, app: app), fence: sender.fence)
+        case .close(let app): close(app)
+        case .withhold(let app): close(app, awaitsToken: true)
         case .remove(let apps):
-            for app in apps { postOffice.close(Slot(device: sender.device, app: app), fence: sender.fence) }
+            for app in apps { close(app) }
             sender.drop(apps)
         case .openChannel(let filter, let qualityOfService, let acknowledged):
             sender.openChannel(
@@ -279,6 +284,7 @@ final class MQTTConnection: ChannelInboundHandler, DeadlineHolder {
         case .end: end()
         case .release(let claim):
             guard let link else { return }
+            if let peerEnd, let message = sender.judge(peerEnd) { courier.log(message, withheldFrom: identity.id) }
             courier.requests.release(sender.describe(claim), link, unacknowledged: sender.unacknowledged)
         case .log(let fault): log(fault)
         case .logRefusedTopic(let topic):
@@ -290,6 +296,11 @@ final class MQTTConnection: ChannelInboundHandler, DeadlineHolder {
                 metadata: ["device": "\(identity.id)", "apps": "\(apps)"]
             )
         }
+    }
+
+    private func close(_ app: AppNumber, awaitsToken: Bool = false) {
+        let slot = Slot(device: sender.device, app: app)
+        courier.services.postOffice.close(slot, fence: sender.fence, awaitsToken: awaitsToken)
     }
 
     private func attach(_ terms: SessionTerms) {
@@ -350,11 +361,13 @@ final class MQTTConnection: ChannelInboundHandler, DeadlineHolder {
             lastPacket = context?.eventLoop.now ?? lastPacket
             return
         }
+        peerEnd = .timeout
         perform(machine.keepAliveTimedOut())
         flush()
     }
 
     func writeTimedOut() {
+        peerEnd = .timeout
         perform(machine.writeTimedOut())
     }
 }

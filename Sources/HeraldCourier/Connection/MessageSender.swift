@@ -21,6 +21,7 @@ final class MessageSender: DeadlineHolder {
     private(set) var device = DeviceNumber(0)
     private(set) var fence: UInt64 = 0
     private var window = DeliveryWindow(limit: 1)
+    private var watch = EndWatch()
     private var channels: [ChannelFilter: ChannelSubscription] = [:]
     /// Whether the session is open: after DISCONNECT nothing is sent ([MQTT-3.14.4-2]).
     private(set) var isOpen = false
@@ -52,6 +53,7 @@ final class MessageSender: DeadlineHolder {
         maximumPacketSize = terms.maximumPacketSize
         isSavingPower = terms.isSavingPower
         window = DeliveryWindow(limit: terms.window)
+        watch = EndWatch(terms.device, courier, window: &window)
         isOpen = true
         if terms.isResumed {
             mayHaveUnacknowledged = true
@@ -141,12 +143,24 @@ final class MessageSender: DeadlineHolder {
             subscription.feed.count(result == .refused ? .refused : .acknowledged)
         case .token: break
         }
+        watch.acknowledged(message, &window)
         if window.queuedCount > 0 { sendWaiting() }
     }
 
     private func report(_ delivery: Delivery, _ result: DeliveryResult) {
         let slot = Slot(device: device, app: delivery.app)
         courier.services.postOffice.finished(slot, fence: fence, delivery: delivery.number, result: result)
+    }
+
+    /// Judges the end of the connection, before its deliveries go back to the post office.
+    /// - Returns: The message that is withheld from now on, because the client cannot take it; nil mostly.
+    func judge(_ end: PeerEnd) -> DeliveryWindow.Message? {
+        let withheld = watch.withheld(after: end, of: device, window, courier)
+        guard let (message, identifier) = withheld else { return nil }
+        if let identifier { _ = window.acknowledge(identifier) }
+        if case .delivery(let delivery) = message { report(delivery, .endsConnection) }
+        if case .broadcast(let subscription) = message, identifier != nil { subscription.withhold() }
+        return message
     }
 
     /// Sends the messages that wait, as far as the window and the socket allow.
@@ -194,6 +208,7 @@ final class MessageSender: DeadlineHolder {
             isDuplicate: outgoing.isDuplicate
         )
         write { _ = publish.write(properties, payload: notification.payload, into: &$0) }
+        watch.wrote(at: now)
         if outgoing.packetIdentifier == nil { unconfirmed.append(delivery) }
     }
 
@@ -232,7 +247,7 @@ final class MessageSender: DeadlineHolder {
             feed,
             filter: filter.name,
             qualityOfService: qualityOfService,
-            acknowledged: isPossible(acknowledged) ? acknowledged : 0,
+            acknowledged: max(isPossible(acknowledged) ? acknowledged : 0, watch.withheld(of: filter.id)),
             sender: self
         )
         // On the loop's list first, then the stored message: a broadcast in between comes twice, and its number tells.
@@ -303,6 +318,7 @@ final class MessageSender: DeadlineHolder {
         guard let outgoing = window.takeNext() else { return }
         write { packets.write(version, packetIdentifier: outgoing.packetIdentifier, into: &$0) }
         subscription.sent(broadcast, isAcknowledged: outgoing.packetIdentifier != nil)
+        watch.wrote(at: now, unconfirmed: outgoing.packetIdentifier == nil ? subscription : nil)
         if outgoing.packetIdentifier == nil { subscription.feed.count(.written) }
     }
 
@@ -324,6 +340,7 @@ final class MessageSender: DeadlineHolder {
         }
         guard bytes.readableBytes <= maximumPacketSize else {
             // A device that cannot take the answer to its own packet cannot be served.
+            isOpen = false
             context?.close(promise: nil)
             return
         }

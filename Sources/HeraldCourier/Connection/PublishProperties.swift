@@ -11,7 +11,9 @@ extension MQTTPropertyBlock {
         appendUserProperty("apns-id", notification.id.canonicalBytes)
         appendUserProperty("apns-push-type", notification.pushType.text)
         appendUserProperty("apns-priority", notification.priority.text)
-        if let collapseID = notification.collapseID { appendUserProperty("apns-collapse-id", Array(collapseID.utf8)) }
+        if let collapseID = notification.collapseID {
+            appendUserProperty("apns-collapse-id", Array(collapseID.text.utf8))
+        }
     }
 
     mutating func describe(_ broadcast: Broadcast, now: WallTime) {

@@ -85,7 +85,7 @@ package protocol DevicePostOffice: AnyObject, Sendable {
     func attach(_ device: DeviceNumber, link: any DeviceLink, isSavingPower: Bool, fence: UInt64)
     func detach(_ device: DeviceNumber, fence: UInt64)
     func open(_ apps: [AppSubscription], on device: DeviceNumber, fence: UInt64)
-    func close(_ slot: Slot, fence: UInt64)
+    func close(_ slot: Slot, fence: UInt64, awaitsToken: Bool)
     func finished(_ slot: Slot, fence: UInt64, delivery: DeliveryNumber, result: DeliveryResult)
     func setSavingPower(_ saving: Bool, device: DeviceNumber, fence: UInt64)
 }

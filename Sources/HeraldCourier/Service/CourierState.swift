@@ -2,6 +2,7 @@ import CoreMetrics
 import HeraldListener
 import HeraldMailbox
 import HeraldModel
+import HeraldWire
 import Logging
 import NIOCore
 import Synchronization
@@ -17,6 +18,7 @@ final class CourierState: Sendable {
     let sightings = DeviceSightings()
     let takeovers: Takeovers
     let requests: RegistryRequests
+    let repeatedEnds = Mutex(RepeatedEnds())
     private let refusedTopics = Mutex(RefusalLogLimiter<String>())
 
     init(services: CourierServices, limits: CourierLimits, clock: any WallClock, logger: Logger) {
@@ -40,6 +42,26 @@ final class CourierState: Sendable {
         var metadata: Logger.Metadata = ["device": "\(device)", "topic": "\(topic)", "allowed": "\(allowed)"]
         if unlogged > 0 { metadata["since_last_line"] = "\(unlogged)" }
         logger.notice(message, metadata: metadata)
+    }
+}
+
+extension CourierState {
+    /// Logs that a message is withheld from a device, because its client ends the connection each time it comes.
+    func log(_ message: DeliveryWindow.Message, withheldFrom device: DeviceID) {
+        var metadata: Logger.Metadata = ["device": "\(device)"]
+        switch message {
+        case .delivery(let delivery):
+            metadata["notification"] = "\(delivery.envelope.notification.id)"
+            if let app = services.registry.app(delivery.app) { metadata["topic"] = "\(app.topic)" }
+        case .broadcast(let subscription):
+            let bundle = CourierFilter(subscription.filter).flatMap { ChannelFilter($0)?.bundle }
+            metadata["broadcast"] = "a broadcast for \(bundle?.name ?? "an app")"
+        case .token: break
+        }
+        logger.warning(
+            "a device's client ends its connection each time this comes: it is not sent to the device again",
+            metadata: metadata
+        )
     }
 }
 

@@ -15,6 +15,8 @@ enum ConnectionAction: Hashable, Sendable {
     case open(AppNumber, qualityOfService: UInt8)
     /// Deliver no more of them; those handed over may still be sent.
     case close(AppNumber)
+    /// Deliver none of the app's notifications until the device has presented its token.
+    case withhold(AppNumber)
     /// The apps are removed: send nothing more for them.
     case remove([AppNumber])
     /// Deliver the channel's broadcasts on this connection, after the `acknowledged` one.

@@ -43,7 +43,11 @@ struct DeliveryWindow {
         case reserved(NotificationID)
     }
 
-    private let limit: Int
+    /// The most messages in flight; 1 to 32,767.
+    var limit: Int {
+        // Half of all identifiers; reserved ones have the other half.
+        didSet { limit = min(max(1, limit), Int(Int16.max)) }
+    }
     private var identifiers: [Identifier] = []
     private var freeIdentifiers: [UInt16] = []
     private var reservedCount = 0
@@ -166,6 +170,13 @@ struct DeliveryWindow {
             }
         }
         return unacknowledged
+    }
+
+    /// The messages that were sent and not acknowledged, with their packet identifiers.
+    var inFlight: [(packetIdentifier: UInt16, message: Message)] {
+        identifiers.enumerated().compactMap { index, state in
+            if case .inFlight(let message) = state { (UInt16(index + 1), message) } else { nil }
+        }
     }
 
     /// Whether a device token is in flight or waits.

@@ -314,10 +314,9 @@ struct SubscribeOperation {
         if !changes.replaced.isEmpty { actions.append(.remove(changes.replaced.map(\.number))) }
         for former in changes.replaced {
             guard wantedIndex[former.topic].map({ !changes.opened.contains($0) }) ?? true,
-                let entry = now.entry(former.topic), let qualityOfService = entry.notificationQoS,
-                session.admits(entry.number)
+                let entry = now.entry(former.topic), let qualityOfService = entry.notificationQoS
             else { continue }
-            actions.append(.open(entry.number, qualityOfService: qualityOfService))
+            actions.append(session.opening(entry.number, qualityOfService: qualityOfService))
         }
         // The token first: it is small, and many notifications may wait.
         for (index, app) in changes.apps.enumerated() where changes.wantToken.contains(index) {
@@ -327,9 +326,8 @@ struct SubscribeOperation {
             actions.append(.sendToken(app.number, token, qualityOfService: qualityOfService))
         }
         for (index, app) in changes.apps.enumerated() where changes.opened.contains(index) {
-            guard let app, let qualityOfService = now.entry(app.topic)?.notificationQoS, session.admits(app.number)
-            else { continue }
-            actions.append(.open(app.number, qualityOfService: qualityOfService))
+            guard let app, let qualityOfService = now.entry(app.topic)?.notificationQoS else { continue }
+            actions.append(session.opening(app.number, qualityOfService: qualityOfService))
         }
         for channel in changes.channels {
             guard let qualityOfService = now.channels[channel.name] else { continue }

@@ -48,6 +48,11 @@ extension MQTTSession {
     /// Whether an app's notifications may come now.
     func admits(_ app: AppNumber) -> Bool { tokens?.admits(app) ?? true }
 
+    /// The action for a subscription to an app's notifications: it opens the app, or withholds them.
+    func opening(_ app: AppNumber, qualityOfService: UInt8) -> ConnectionAction {
+        admits(app) ? .open(app, qualityOfService: qualityOfService) : .withhold(app)
+    }
+
     /// Whether the service requires the token of an app that the device has not presented.
     func lacksToken(of app: AppNumber) -> Bool { tokens.map { !$0.contains(app) } ?? false }
 
@@ -71,6 +76,6 @@ extension MQTTSession {
     mutating func endTokenGrace() -> [ConnectionAction] {
         tokens?.endGrace()
         let withheld = subscriptions.entries.filter { $0.notificationQoS != nil && !admits($0.number) }
-        return withheld.map { .close($0.number) } + reportMissingTokens(of: withheld.count)
+        return withheld.map { .withhold($0.number) } + reportMissingTokens(of: withheld.count)
     }
 }

@@ -122,10 +122,9 @@ struct UnsubscribeOperation {
                 removed.append(entry.number)
                 continue
             }
-            guard entry.notificationQoS != now.notificationQoS, session.admits(entry.number) else { continue }
-            actions.append(
-                now.notificationQoS.map { .open(entry.number, qualityOfService: $0) } ?? .close(entry.number)
-            )
+            guard entry.notificationQoS != now.notificationQoS else { continue }
+            let opening = now.notificationQoS.map { session.opening(entry.number, qualityOfService: $0) }
+            actions.append(opening ?? .close(entry.number))
         }
         if !removed.isEmpty { actions.append(.remove(removed)) }
         session.tokens?.remove(removed)

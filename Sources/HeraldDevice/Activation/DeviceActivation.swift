@@ -86,8 +86,11 @@ extension DeviceFolder {
     public func renew(timeout: Duration = .seconds(20)) async throws -> DeviceCredential {
         let present = try credential()
         guard let certificate = try certificates().first else { return present }
-        guard let authorities = try? NIOSSLCertificate.fromPEMBytes(try authorities()), !authorities.isEmpty else {
-            throw EnrollmentError(.folder, "\(authorityPath) holds no certificate: activate the device again")
+        let authorities: [NIOSSLCertificate]
+        do {
+            authorities = try NIOSSLCertificate.authorities(try self.authorities())
+        } catch let fault as PEMFault {
+            throw EnrollmentError(.folder, "\(authorityPath) cannot be used: \(fault); activate the device again")
         }
         let address = try ServiceAddress(try service().activation)
         return try await EnrollmentClient.with(

@@ -66,7 +66,7 @@ public struct DeviceFolder: Hashable, Sendable {
     /// - Throws: ``EnrollmentError/Code/folder``.
     public func prepare() throws {
         // Foundation's `deletingLastPathComponent` traps on a path of one character.
-        if let slash = path.lastIndex(of: "/"), slash > path.startIndex {
+        if let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")), slash > path.startIndex {
             // The next call reports a failure.
             try? FileManager.default.createDirectory(atPath: String(path[..<slash]), withIntermediateDirectories: true)
         }
@@ -113,11 +113,7 @@ public struct DeviceFolder: Hashable, Sendable {
     /// The certificate of the identity and the rest of its chain.
     func certificates() throws -> [Certificate] {
         let pem = try identity()
-        let certificates = try checked { try PEMBundle(pem: pem, path: identityPath).certificates }
-        guard !certificates.isEmpty else {
-            throw EnrollmentError(.folder, "\(identityPath) holds no certificate: activate the device again")
-        }
-        return certificates
+        return try checked { try PEMBundle(pem: pem, path: identityPath).certificates }
     }
 
     /// Saves a new identity.

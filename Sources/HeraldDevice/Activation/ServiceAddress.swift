@@ -1,4 +1,5 @@
 import Foundation
+import HeraldModel
 
 /// The address of a service's activation listener: `https://push.example.com:2191`.
 public struct ServiceAddress: Hashable, Sendable {
@@ -37,6 +38,6 @@ public struct ServiceAddress: Hashable, Sendable {
 extension ServiceAddress: CustomStringConvertible {
     /// The address as a URL, without a path.
     public var description: String {
-        "https://" + (host.contains(":") ? "[\(host)]" : host) + ":\(port)"
+        "https://\(HostPort(host: host, port: port))"
     }
 }

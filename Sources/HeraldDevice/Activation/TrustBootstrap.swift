@@ -1,3 +1,4 @@
+import HeraldModel
 import HeraldTrust
 import NIOCore
 import NIOPosix
@@ -42,7 +43,7 @@ enum TrustBootstrap {
                         channel.eventLoop.makeCompletedFuture {
                             let handler = try NIOSSLClientHandler(
                                 context: context,
-                                serverHostname: isAddress(address.host) ? nil : address.host,
+                                serverHostname: NumericAddress(address.host) == nil ? address.host : nil,
                                 customVerificationCallback: { certificates, verdict in
                                     seen.completeWith(Result { try certificates.map { try $0.toDERBytes() } })
                                     verdict.succeed(.failed)
@@ -75,8 +76,4 @@ enum TrustBootstrap {
     }
 
     private struct NoCertificates: Error {}
-
-    private static func isAddress(_ host: String) -> Bool {
-        (try? SocketAddress(ipAddress: host, port: 0)) != nil
-    }
 }

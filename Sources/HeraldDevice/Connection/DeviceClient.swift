@@ -16,8 +16,9 @@ public final class DeviceClient: ServiceConnection {
 
     /// State that the run shares with callers.
     private struct State {
-        /// TLS for the next connection.
+        /// TLS for the next connection, and the end of the certificate in it.
         var context: NIOSSLContext
+        var expires: WallTime
         var memory: DeviceMemory
         var changes = PendingChanges()
         /// The inputs of the run; nil while the client does not run.
@@ -32,7 +33,8 @@ public final class DeviceClient: ServiceConnection {
     public init(_ configuration: DeviceConfiguration) throws {
         self.configuration = configuration
         let context = try DeviceClient.context(configuration, configuration.credential)
-        state = Mutex(State(context: context, memory: DeviceMemory(apps: configuration.apps)))
+        let expires = configuration.credential.expires
+        state = Mutex(State(context: context, expires: expires, memory: DeviceMemory(apps: configuration.apps)))
     }
 
     /// Uses another certificate of the same device from the next connection on.
@@ -43,11 +45,14 @@ public final class DeviceClient: ServiceConnection {
             throw DeviceError(.badIdentity, "the certificate is another device's")
         }
         let context = try DeviceClient.context(configuration, credential)
-        state.withLock { $0.context = context }
+        state.withLock { ($0.context, $0.expires) = (context, credential.expires) }
     }
 
     /// Connects for one attempt.
-    var connector: DeviceConnector { DeviceConnector(configuration, context: state.withLock { $0.context }) }
+    var connector: DeviceConnector {
+        let (context, expires) = state.withLock { ($0.context, $0.expires) }
+        return DeviceConnector(configuration, context: context, expires: expires)
+    }
 
     private static func context(
         _ configuration: DeviceConfiguration,
@@ -60,10 +65,11 @@ public final class DeviceClient: ServiceConnection {
         // A dead peer sends no close_notify.
         tls.shutdownTimeout = .seconds(1)
         if let pem = configuration.authorities {
-            guard let authorities = try? NIOSSLCertificate.fromPEMBytes(pem), !authorities.isEmpty else {
-                throw DeviceError(.badAuthority, "the authority's file holds no certificate in PEM")
+            do {
+                tls.trustRoots = .certificates(try NIOSSLCertificate.authorities(pem))
+            } catch {
+                throw DeviceError(.badAuthority, "the authority's file cannot be used: \(error)")
             }
-            tls.trustRoots = .certificates(authorities)
         }
         do {
             return try NIOSSLContext(configuration: tls)
@@ -161,7 +167,8 @@ public final class DeviceClient: ServiceConnection {
 
     /// Stays connected until the task is cancelled, or the service refuses the device permanently.
     /// - Parameter handle: Called with one event at a time. An error that it throws ends the run.
-    /// - Throws: ``DeviceError/Code/refused``, ``DeviceError/Code/busy``, `CancellationError`, or the error of `handle`.
+    /// - Throws: ``DeviceError/Code/refused``, ``DeviceError/Code/dismissed``, ``DeviceError/Code/busy``, `CancellationError`,
+    ///   or the error of `handle`.
     public func run(_ handle: (DeviceEvent) async throws -> Void) async throws {
         let (stream, inputs) = AsyncStream.makeStream(of: ConnectionInput.self)
         let isFirst = state.withLock { state in

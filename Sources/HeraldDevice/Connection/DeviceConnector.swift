@@ -1,3 +1,4 @@
+import HeraldModel
 import HeraldTrust
 import NIOCore
 import NIOPosix
@@ -12,10 +13,13 @@ struct DeviceConnector {
 
     private let configuration: DeviceConfiguration
     let context: NIOSSLContext
+    /// The end of the device's certificate.
+    private let expires: WallTime
 
-    init(_ configuration: DeviceConfiguration, context: NIOSSLContext) {
+    init(_ configuration: DeviceConfiguration, context: NIOSSLContext, expires: WallTime) {
         self.configuration = configuration
         self.context = context
+        self.expires = expires
     }
 
     /// Connects, and reads until the connection ends; each permit allows one more chunk of bytes.
@@ -58,7 +62,7 @@ struct DeviceConnector {
                         // Server name indication is for names. An address is verified as the peer's address.
                         let tls = try NIOSSLClientHandler(
                             context: context,
-                            serverHostname: isAddress(name) ? nil : name
+                            serverHostname: NumericAddress(name) == nil ? name : nil
                         )
                         try channel.pipeline.syncOperations.addHandler(tls)
                         return try NIOAsyncChannel(wrappingChannelSynchronously: channel)
@@ -79,19 +83,17 @@ struct DeviceConnector {
         #endif
     }
 
-    private func isAddress(_ host: String) -> Bool {
-        (try? SocketAddress(ipAddress: host, port: 0)) != nil
-    }
-
     /// The end of a connection that failed: the reason in words, and whether to try again.
     private func end(for error: any Error) -> DeviceSession.End {
-        let address = "\(configuration.host):\(configuration.port)"
+        let address = HostPort(host: configuration.host, port: configuration.port)
         let fault = TLSFault(error)
         if case .alert(let alert)? = fault, let why = alert.certificateFault {
             // After the handshake an alert is certainly from the service; with TLS 1.3 the service checks the certificate
-            // then. During the handshake anybody on the path can send one.
+            // then. During the handshake anybody on the path can send one. "It has expired" is final if this device's clock
+            // says so, too.
+            let isFinal = alert.isRevocation || (alert.isExpiry && expires < MachineClock().now())
             return DeviceSession.End(
-                advice: error is BoringSSLError ? .giveUp : .retryLater,
+                advice: error is BoringSSLError ? (isFinal ? .dismissed : .giveUp) : .retryLater,
                 reason: "\(address) refuses this device's certificate: \(why) (TLS alert \(alert)); \(Self.remedy)"
             )
         }

@@ -1,12 +1,16 @@
+import Foundation
 public import HeraldModel
 import HeraldTrust
 import NIOSSL
+import SwiftASN1
 import X509
 
 /// A device's identity: its certificate and private key; the description shows only the identifier.
 public struct DeviceCredential: Sendable {
     /// The device's identifier, from the certificate.
     public let id: DeviceID
+    /// The end of the certificate's validity.
+    let expires: WallTime
     let chain: [NIOSSLCertificate]
     let key: NIOSSLPrivateKey
 
@@ -14,20 +18,32 @@ public struct DeviceCredential: Sendable {
     /// - Parameter pem: The content of the file.
     /// - Throws: ``DeviceError/Code/badIdentity``.
     public init(pem: [UInt8]) throws {
-        guard let bundle = try? PEMBundle(pem: pem, path: "the identity"), let own = bundle.certificates.first,
-            let chain = try? NIOSSLCertificate.fromPEMBytes(pem)
-        else {
-            throw DeviceError(.badIdentity, "the identity's file holds no certificate in PEM")
+        do {
+            let file = try PEMFile(pem)
+            let certificates = try file.certificates()
+            guard let own = try certificates.first.map({ try Certificate(derEncoded: $0) }),
+                let id = DeviceCredential.id(of: own)
+            else {
+                throw DeviceError(
+                    .badIdentity,
+                    "the certificate is not a device's: it names no \(DeviceID.urnPrefix)<id>"
+                )
+            }
+            self.id = id
+            expires = WallTime(seconds: Int64(own.notValidAfter.timeIntervalSince1970))
+            chain = try NIOSSLCertificate.all(certificates)
+            let key = try file.privateKey().der
+            do {
+                self.key = try NIOSSLPrivateKey(bytes: key, format: .der)
+            } catch {
+                throw PEMFault.unusable("private key")
+            }
+        } catch let error as DeviceError {
+            throw error
+        } catch {
+            let fault = error as? PEMFault ?? PEMFault.unusable("certificate")
+            throw DeviceError(.badIdentity, "the identity's file cannot be used: \(fault)")
         }
-        guard let id = DeviceCredential.id(of: own) else {
-            throw DeviceError(.badIdentity, "the certificate is not a device's: it names no \(DeviceID.urnPrefix)<id>")
-        }
-        guard let key = try? NIOSSLPrivateKey(bytes: pem, format: .pem) else {
-            throw DeviceError(.badIdentity, "the identity's file holds no private key: add it to the file, in PEM")
-        }
-        self.id = id
-        self.chain = chain
-        self.key = key
     }
 
     private static func id(of certificate: Certificate) -> DeviceID? {
@@ -36,6 +52,22 @@ public struct DeviceCredential: Sendable {
             return DeviceID(name.dropFirst(DeviceID.urnPrefix.count))
         }
         return nil
+    }
+}
+
+extension NIOSSLCertificate {
+    /// The certificates of authorities in a PEM file.
+    /// - Throws: `PEMFault`.
+    static func authorities(_ pem: [UInt8]) throws(PEMFault) -> [NIOSSLCertificate] {
+        try all(try PEMFile(pem).certificates())
+    }
+
+    fileprivate static func all(_ certificates: [[UInt8]]) throws(PEMFault) -> [NIOSSLCertificate] {
+        do {
+            return try certificates.map { try NIOSSLCertificate(bytes: $0, format: .der) }
+        } catch {
+            throw PEMFault.unusable("certificate")
+        }
     }
 }
 

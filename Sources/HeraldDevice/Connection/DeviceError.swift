@@ -6,8 +6,10 @@ public struct DeviceError: Error, Hashable, Sendable {
         case badIdentity
         /// The authority's certificate cannot be read.
         case badAuthority
-        /// The service refuses this device permanently.
+        /// The service refuses this device; another attempt would end in the same way until something changes there.
         case refused
+        /// The service refuses this device for good: its certificate is revoked, has expired, or is of no use there.
+        case dismissed
         /// There is no connection; a running client reconnects by itself.
         case unreachable
         /// The client is already running.

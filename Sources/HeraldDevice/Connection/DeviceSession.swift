@@ -24,8 +24,10 @@ struct DeviceSession {
             case retry
             /// Reconnect after the longest pause.
             case retryLater
-            /// Do not reconnect: it would end in the same way.
+            /// Do not reconnect: it would end in the same way, until something changes at the service.
             case giveUp
+            /// Do not reconnect with this certificate: the service never accepts it again.
+            case dismissed
         }
 
         let advice: Advice
@@ -33,11 +35,9 @@ struct DeviceSession {
 
         /// The end of a connection whose certificate was replaced meanwhile: a refusal may concern only that certificate.
         var withNextCredential: End {
-            guard advice == .giveUp else { return self }
-            return End(
-                advice: .retry,
-                reason: "the service refused the certificate of this connection; the renewed one is used next"
-            )
+            guard advice == .giveUp || advice == .dismissed else { return self }
+            let reason = "the service refused the certificate of this connection; the renewed one is used next"
+            return End(advice: .retry, reason: reason)
         }
     }
 
@@ -359,9 +359,10 @@ struct DeviceSession {
             switch code {
             case .serverUnavailable, .unspecifiedError, .useAnotherServer, .serverMoved: .retry
             case .serverBusy, .quotaExceeded, .connectionRateExceeded: .retryLater
+            case .notAuthorized, .banned: .dismissed
             default: .giveUp
             }
-        let remedy = code == .notAuthorized || code == .banned ? "; \(DeviceConnector.remedy)" : ""
+        let remedy = advice == .dismissed ? "; \(DeviceConnector.remedy)" : ""
         return End(advice: advice, reason: "the service refused the connection: \(text(code, reason))\(remedy)")
     }
 
@@ -371,8 +372,8 @@ struct DeviceSession {
             switch disconnect.reasonCode {
             case .sessionTakenOver, .quotaExceeded, .messageRateTooHigh, .connectionRateExceeded, .serverBusy:
                 .retryLater
-            case .notAuthorized, .administrativeAction, .banned: .giveUp
-            default: .retry
+            case .notAuthorized, .banned: .giveUp
+            default: .retry  // Also after 0x98: if the certificate is revoked, the next CONNACK says so.
             }
         return End(advice: advice, reason: "the service ended the connection: \(words)")
     }

@@ -40,6 +40,7 @@ struct ReconnectLoop {
             let end = try await connection(handle)
             client.setWatchdog(nil)
             try Task.checkCancellation()
+            if end.advice == .dismissed { throw DeviceError(.dismissed, end.reason) }
             guard end.advice != .giveUp else { throw DeviceError(.refused, end.reason) }
             guard hasNetwork else { continue }
             let pause = reconnection.pause(

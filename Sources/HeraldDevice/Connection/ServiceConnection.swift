@@ -7,7 +7,7 @@ public import HeraldModel
 public protocol ServiceConnection: Sendable {
     /// Stays connected until the task is cancelled, or the service refuses the device permanently.
     /// - Parameter handle: Called with one event at a time. An error that it throws ends the run.
-    /// - Throws: ``DeviceError/Code/refused``, `CancellationError`, or the error of `handle`.
+    /// - Throws: ``DeviceError/Code/refused``, ``DeviceError/Code/dismissed``, `CancellationError`, or the error of `handle`.
     func run(_ handle: (DeviceEvent) async throws -> Void) async throws
 
     /// Registers an app, now and on each connect: ``DeviceEvent/token(_:for:)`` or ``DeviceEvent/appRefused(_:reason:)``

@@ -44,6 +44,7 @@ package struct BinaryConfiguration: Sendable {
     package init(host: String, port: Int, environment: PushEnvironment) {
         listener = ListenerConfiguration(name: "binary interface", host: host, port: port)
         listener.portOption = "--binary-port"
+        listener.speech = "APNs' binary protocol"
         listener.maximumConnections = 10_000
         listener.readBytes = 64 * 1024
         self.environment = environment

@@ -29,6 +29,11 @@ extension BinaryConnection {
             caught[number]?.note(notification)
             inFlight.note(number, posted: InFlightNotifications.Posted(notification))
             decision = post(use) { service.sink.post(Envelope(notification, generation: generation, completion: $0)) }
+            if UnheededDrill.isIn(notification.payload) {
+                caught[number]?.message.explanation = "accepted\(UnheededDrill.wordsOfBinary)"
+                if case .refused = decision { break }
+                service.sink.record(.drillUnheeded, about: notification)
+            }
         case .unreadable(let notification, let generation, let use):
             caught[number]?.note(notification)
             inFlight.note(number, posted: InFlightNotifications.Posted(notification))
@@ -71,8 +76,9 @@ extension BinaryConnection {
     func refuse(_ number: UInt64, _ refusal: Refusal, _ request: BinaryNotification?) {
         let (posted, status) = (inFlight.posted(number), refusal.refusalReason.binaryStatus)
         guard inFlight.settle(number, refusedWith: status) else { return }
-        if !caught.isEmpty {
-            caught[number]?.message.explanation = refusal.why
+        if let draft = caught[number] {
+            draft.message.explanation = refusal.why
+            draft.message.slot = posted?.slot ?? request?.token.own.flatMap { service.admission.slot(of: $0) }
             endCatch(number, .refused(refusal.refusalReason))
         }
         service.logger.debug("notification refused", metadata: ["reason": "\(refusal.why)"])

@@ -90,7 +90,7 @@ package final class BinaryGateway: Sendable {
             // A client may close its output and still wait for the answer.
             try channel.syncOptions?.setOption(.allowRemoteHalfClosure, value: true)
             let now = channel.eventLoop.now
-            try Self.add(BinaryConnection(service: service, loop: loop, peer: peer, now: now), channel)
+            try channel.addBehindTLS(BinaryConnection(service: service, loop: loop, peer: peer, now: now))
         }
         feedbackListener = TLSListener(
             configuration: feedback.listener,
@@ -109,7 +109,7 @@ package final class BinaryGateway: Sendable {
                 now: channel.eventLoop.now
             )
             try channel.pipeline.syncOperations.addHandler(gate, position: .first)
-            try Self.add(connection, channel)
+            try channel.addBehindTLS(connection)
         }
         (stopSignal, stop) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
@@ -199,12 +199,5 @@ package final class BinaryGateway: Sendable {
 
     private static func serveHTTP2(_ gateway: Gateway, _ channel: any Channel, _ peer: HandshakePeer) throws {
         try channel.pipeline.syncOperations.addHandler(try gateway.connection(for: peer, on: channel))
-    }
-
-    /// Adds a handler right behind TLS, so that it sees how the peer ends the connection.
-    private static func add(_ handler: some ChannelHandler, _ channel: any Channel) throws {
-        let pipeline = channel.pipeline.syncOperations
-        let tls = try pipeline.handler(type: NIOSSLServerHandler.self)
-        try pipeline.addHandler(handler, position: .after(tls))
     }
 }

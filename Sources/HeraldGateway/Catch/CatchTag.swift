@@ -1,4 +1,4 @@
-import Foundation
+import HeraldJSON
 
 /// The tag of a request, by which a test finds its own among those of others.
 ///
@@ -7,16 +7,6 @@ enum CatchTag {
     /// The longest tag, in characters; the rest is cut off.
     static let maximumLength = 64
 
-    private struct Payload: Decodable {
-        struct Herald: Decodable {
-            let tag: String?
-        }
-
-        let herald: Herald?
-    }
-
-    private static let mark = Data("\"herald\"".utf8)
-
     static func read(_ field: String?, _ payload: [UInt8]) -> String? {
         let tag = field ?? inPayload(payload)
         guard let tag, !tag.isEmpty else { return nil }
@@ -24,8 +14,7 @@ enum CatchTag {
     }
 
     private static func inPayload(_ payload: [UInt8]) -> String? {
-        let data = Data(payload)
-        guard data.range(of: mark) != nil else { return nil }
-        return try? JSONDecoder().decode(Payload.self, from: data).herald?.tag
+        guard PayloadDrill.isMarked(payload) else { return nil }
+        return JSON.Object(payload, rules: .lenient)?["herald"]?.members?["tag"]?.text
     }
 }

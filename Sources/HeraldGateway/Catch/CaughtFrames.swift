@@ -37,6 +37,7 @@ extension BinaryConnection {
         message.status = Int(refusalReason?.binaryStatus.rawValue ?? 0)
         message.reason = refusalReason?.reason
         message.explanation = message.explanation ?? refusalReason?.explanation
+        if message.status != 0 { message.answered = service.clock.now() }
         service.gateway.catcher.keep(message)
     }
 }

@@ -40,6 +40,10 @@ package struct CaughtMessage: Sendable {
     package var status: Int?
     package var reason: String?
     package var explanation: String?
+    /// `retry-after` of the answer, in seconds.
+    package var retryAfter: Int?
+    /// The time of the answer; nil without one.
+    package var answered: WallTime?
 
     package init(
         interface: Interface = .http2,

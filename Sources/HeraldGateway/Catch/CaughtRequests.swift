@@ -1,5 +1,6 @@
 import HeraldModel
 import HeraldTrust
+import NIOCore
 
 /// Requests that are caught for people who test.
 extension RequestHandler {
@@ -34,37 +35,45 @@ extension RequestHandler {
 
     /// Keeps a request that was accepted.
     func endCatch(_ request: PendingRequest, _ reply: Reply) {
-        guard request.caught != nil else { return }
         request.caught?.message.sender = authorization.caughtSender
-        let isWithheld = request.drill?.withholds != nil
         let words = String(decoding: reply.explanation, as: UTF8.self)
-        endCatch(request, status: isWithheld ? nil : reply.status, reason: nil, words.isEmpty ? nil : words)
+        request.caught?.message.explanation = words.isEmpty ? nil : words
+        endCatch(request, status: request.drill?.withholds == nil ? reply.status : nil)
     }
 
-    /// Keeps a request that was refused.
-    func endCatch(_ request: PendingRequest, _ refusal: Refusal) {
-        guard request.caught != nil else { return }
+    /// Keeps a request that was refused; `retryAfter` is in seconds.
+    func endCatch(_ request: PendingRequest, _ refusal: Refusal, retryAfter: Int?) {
+        guard let draft = request.caught else { return }
         let refusalReason = refusal.refusalReason
         let isUnknown = [.missingProviderToken, .invalidProviderToken, .expiredProviderToken].contains(refusalReason)
-        if !isUnknown { request.caught?.message.sender = authorization.caughtSender }
-        endCatch(request, status: ReplyStatus(refusalReason), reason: refusalReason.reason, refusal.why)
+        if !isUnknown { draft.message.sender = authorization.caughtSender }
+        if draft.message.slot == nil, !request.isAboutChannels {
+            draft.message.slot = RefusedRequest.slot(of: request.fields, service.admission)
+        }
+        draft.message.reason = refusalReason.reason
+        draft.message.explanation = refusal.why
+        draft.message.retryAfter = retryAfter
+        endCatch(request, status: ReplyStatus(refusalReason))
     }
 
     /// Keeps a request that a drill loses.
     func endCatchWithoutAnswer(_ request: PendingRequest) {
         request.caught?.message.sender = authorization.caughtSender
-        endCatch(request, status: nil, reason: nil, "a drill loses it: the provider gets no answer")
+        request.caught?.message.explanation = "a drill loses it: the provider gets no answer"
+        endCatch(request, status: nil)
     }
 
-    private func endCatch(_ request: PendingRequest, status: ReplyStatus?, reason: String?, _ explanation: String?) {
+    private func endCatch(_ request: PendingRequest, status: ReplyStatus?) {
         guard let draft = request.caught else { return }
         request.caught = nil
         var message = draft.message
         message.id = request.replyID?.text ?? message.id
         message.uniqueID = request.replyUniqueID?.text ?? message.uniqueID
         message.status = status?.rawValue
-        message.reason = reason
-        message.explanation = explanation
+        if status != nil {
+            let delay = max(.nanoseconds(0), (request.drill?.answerAt ?? .uptimeNanoseconds(0)) - eventLoop.now)
+            message.answered = service.clock.now() + .nanoseconds(delay.nanoseconds)
+        }
         service.catcher.keep(message)
     }
 }

@@ -116,10 +116,7 @@ final class ProviderConnection: ChannelDuplexHandler, LoopConnection {
         let bytes = unwrapInboundIn(data)
         let end = bytes.withUnsafeReadableBytes { session.receive($0, now: now) }
         lifetime.received(hasBegun: session.hasClientSettings, now: now)
-        guard end == nil else {
-            if end == .notHTTP2, Self.isHTTP1(bytes) { service.refusals.noteHTTP1(context.channel) }
-            return cutOff(context)
-        }
+        guard end == nil else { return cutOff(context) }
         if let refusalReason = certificateRefusal {
             if session.hasClientSettings, !lifetime.isStopping { perform(lifetime.reject(refusalReason), context) }
         } else {
@@ -238,12 +235,6 @@ final class ProviderConnection: ChannelDuplexHandler, LoopConnection {
 
     private func stop(_ context: ChannelHandlerContext) {
         perform(lifetime.stop(requestCount: session.requestCount, now: context.eventLoop.now), context)
-    }
-
-    private static func isHTTP1(_ bytes: ByteBuffer) -> Bool {
-        // The first line of a request: `GET /path HTTP/1.1`.
-        let line = bytes.readableBytesView.prefix(4096).prefix { $0 != UInt8(ascii: "\n") }
-        return String(decoding: line, as: UTF8.self).contains(" HTTP/1.")
     }
 
     // MARK: - Output

@@ -1,4 +1,3 @@
-import HeraldListener
 import HeraldMailbox
 import HeraldModel
 import HeraldTrust
@@ -15,7 +14,6 @@ struct ProviderService: Sendable {
     let confirmations: RefusalConfirmations?
     let clock: any WallClock
     let logger: Logger
-    let refusals: RefusalLog
     let drills: DrillService
     let catcher: CatchService
     let rules: ReloadableRules

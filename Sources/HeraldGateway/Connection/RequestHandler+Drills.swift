@@ -30,8 +30,9 @@ extension RequestHandler {
 
     /// The verdict of the drills on a notification that would be accepted.
     func verdict(on post: Post, _ request: PendingRequest) throws(PayloadDrill.Mistake) -> DrillVerdict? {
-        if service.drills.allowsPayloadDrills, let verdict = try PayloadDrill.read(post.notification.payload) {
-            service.drills.countPayloadDrill()
+        if service.drills.allowsPayloadDrills, let verdict = try PayloadDrill.read(post.notification.payload),
+            service.drills.performs(verdict, of: post.notification)
+        {
             return verdict
         }
         let named = request.fields.withValue(of: .apnsTopic) { Topic(utf8: $0) } ?? nil
@@ -39,9 +40,25 @@ extension RequestHandler {
         return service.drills.judge(DrillSubject(slot: post.notification.slot, topic: topic))
     }
 
+    /// Notes that a payload asks for a drill where payloads may not have any.
+    func noteUnheededDrill(of notification: Notification, _ request: PendingRequest) {
+        guard !service.drills.allowsPayloadDrills, UnheededDrill.isIn(notification.payload) else { return }
+        request.drill = RequestDrill(unheeded: notification)
+    }
+
+    /// Journals a drill that had no effect, of a notification that is accepted.
+    func recordUnheededDrill(of request: PendingRequest) {
+        guard let notification = request.drill?.unheeded else { return }
+        service.sink.record(.drillUnheeded, about: notification)
+    }
+
     /// Performs a verdict on a notification.
     func drill(_ post: Post, _ request: PendingRequest, _ verdict: DrillVerdict) -> ConnectionEffect? {
-        if let latency = verdict.latency { request.drill = RequestDrill(answerAt: eventLoop.now + TimeAmount(latency)) }
+        if let latency = verdict.latency {
+            var drill = request.drill ?? RequestDrill()
+            drill.answerAt = eventLoop.now + TimeAmount(latency)
+            request.drill = drill
+        }
         switch verdict.outcome {
         case nil:
             self.post(post, request)

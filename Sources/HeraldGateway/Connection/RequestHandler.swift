@@ -105,6 +105,7 @@ final class RequestHandler {
         case .notification(let notification, let generation, let use):
             request.caught?.note(notification)
             let post = Post(notification: notification, generation: generation, environment: asked, use: use)
+            noteUnheededDrill(of: notification, request)
             do throws(PayloadDrill.Mistake) {
                 if service.drills.isOn, let verdict = try verdict(on: post, request) {
                     return drill(post, request, verdict)
@@ -190,9 +191,9 @@ final class RequestHandler {
         case .undecided:
             return refuse(request, FirstUseDecision.undecidedRefusal)
         }
-        request.replyID = givenID(request) ?? IdentifierText(notification.id, upperCase: true)
+        request.replyID = givenID(request) ?? IdentifierText(notification.id)
         if post.environment == .sandbox || validator.rules.alwaysSendsUniqueID {
-            request.replyUniqueID = IdentifierText(notification.uniqueID, upperCase: false)
+            request.replyUniqueID = IdentifierText(notification.uniqueID)
         }
         session.keepPosted(request)
         let completion = Completion(handler: completions, number: request.number)
@@ -216,14 +217,16 @@ final class RequestHandler {
         service.metrics.count(accepted.status, after: (now ?? eventLoop.now) - request.begun)
         if uncounted.sender != authorization.sender { countAccepted() }
         uncounted = (authorization.sender, uncounted.count + 1)
+        recordUnheededDrill(of: request)
         guard let envelope = request.envelope else {
             endCatch(request, accepted)
             return send(accepted, to: request)
         }
         let fields = request.fields
         let asksForPast = fields.has(.apnsExpiration) && !fields.value(of: .apnsExpiration, is: "0")
+        let drill = request.drill?.unheeded == nil ? "" : UnheededDrill.words
         var reply = accepted
-        reply.explanation = Array(Explanation.words(for: envelope, asksForPast: asksForPast).utf8)
+        reply.explanation = Array((Explanation.words(for: envelope, asksForPast: asksForPast) + drill).utf8)
         endCatch(request, reply)
         send(request.explains ? reply : accepted, to: request)
     }
@@ -250,7 +253,7 @@ final class RequestHandler {
     }
 
     private func replyID(_ request: PendingRequest) -> IdentifierText {
-        request.replyID ?? givenID(request) ?? IdentifierText(ids.identifier(), upperCase: true)
+        request.replyID ?? givenID(request) ?? IdentifierText(ids.identifier())
     }
 
     /// Answers with a refusal; `retryAfter` is in seconds, and nil for the default of the reason.
@@ -260,7 +263,7 @@ final class RequestHandler {
         request.replyUniqueID = nil
         // A drill withholds acceptances only.
         request.drill?.withholds = nil
-        endCatch(request, refusal)
+        endCatch(request, refusal, retryAfter: retryAfter ?? refusal.refusalReason.retryAfter)
         var reply = Reply(refusal, explains: request.explains)
         if let retryAfter { reply.retryAfter = Array("\(retryAfter)".utf8) }
         // The answer to HEAD has no body (RFC 9110 §9.3.2).
@@ -295,7 +298,7 @@ final class RequestHandler {
         guard let completions else { return }
         let given = request.fields.withValue(of: .apnsRequestID) { NotificationID(utf8: $0) } ?? nil
         let id = given ?? ids.identifier()
-        request.replyID = givenID(request) ?? IdentifierText(id, upperCase: true)
+        request.replyID = givenID(request) ?? IdentifierText(id)
         func perform(
             claiming use: TopicUse? = nil,
             unlessOverLimit isLimited: Bool = false,
@@ -348,10 +351,10 @@ final class RequestHandler {
             request.acceptance = Reply(status: .noContent)
             perform { $0.delete(channel, of: app, completion: $1) }
         case .publish(let post, let use):
-            request.replyUniqueID = IdentifierText(post.uniqueID, upperCase: false)
+            request.replyUniqueID = IdentifierText(post.uniqueID)
             perform(claiming: use) { $0.publish(post, completion: $1) }
         case .unreadable(let post, let use):
-            request.replyUniqueID = IdentifierText(post.uniqueID, upperCase: false)
+            request.replyUniqueID = IdentifierText(post.uniqueID)
             prepare(
                 .accepted,
                 "discarded: the payload is not a JSON object, so no app could read it; the journal has it",

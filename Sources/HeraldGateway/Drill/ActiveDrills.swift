@@ -29,6 +29,8 @@ struct DrillVerdict: Equatable {
     /// Delay of the answer.
     var latency: Duration?
     var outcome: Outcome?
+    /// The most requests with this payload for one device token that a payload's drill hits; nil for no limit.
+    var first: Int?
 }
 
 /// The active drills: decides which requests they hit, without clock, socket or randomness except the seeds.
@@ -42,17 +44,24 @@ struct ActiveDrills {
         let drill: Drill
         let isConfigured: Bool
         let began: DrillMoment
+        /// The beginning of its time: its start, or its last renewal.
+        var renewed: DrillMoment
         /// Requests that it could have hit so far.
         var seen: UInt64 = 0
         var hits = 0
 
-        /// Its end by the service's clock.
-        var ends: WallTime { began.wall + drill.duration }
-
-        /// Whether it is over by either clock, so that a clock that is set back does not prolong it.
-        func isOver(at now: DrillMoment) -> Bool {
-            ends <= now.wall || began.uptime + TimeAmount(drill.duration) <= now.uptime
+        /// The time that is left by either clock, so that a clock that is set back does not prolong it.
+        ///
+        /// A lease follows the machine's clock alone: a test may move the service's clock while a drill lasts.
+        func remaining(at now: DrillMoment) -> Duration {
+            let byUptime = drill.duration - .nanoseconds((now.uptime - renewed.uptime).nanoseconds)
+            return max(.zero, drill.isLease ? byUptime : min(byUptime, renewed.wall + drill.duration - now.wall))
         }
+
+        func isOver(at now: DrillMoment) -> Bool { remaining(at: now) <= .zero }
+
+        /// Whether it has hit as many requests as it may.
+        var isSpent: Bool { drill.first.map { hits >= $0 } ?? false }
     }
 
     private(set) var entries: [Entry] = []
@@ -69,9 +78,17 @@ struct ActiveDrills {
         let id = id ?? lastID + 1
         guard entries.count < DrillLimits.count, !entries.contains(where: { $0.id == id }) else { return nil }
         lastID = max(lastID, id)
-        let entry = Entry(id: id, drill: drill, isConfigured: isConfigured, began: now)
+        let entry = Entry(id: id, drill: drill, isConfigured: isConfigured, began: now, renewed: now)
         entries.append(entry)
         return entry
+    }
+
+    /// Gives a lease its whole time again.
+    /// - Returns: nil if there is no lease of the number.
+    mutating func renew(_ id: Int, now: DrillMoment) -> Entry? {
+        guard let index = entries.firstIndex(where: { $0.id == id && $0.drill.isLease }) else { return nil }
+        entries[index].renewed = now
+        return entries[index]
     }
 
     /// Stops the matching drills and returns them.
@@ -91,7 +108,7 @@ struct ActiveDrills {
             guard drill.covers(subject) else { continue }
             let number = entries[index].seen
             entries[index].seen &+= 1
-            guard drill.hits(number) else { continue }
+            guard drill.hits(number), !entries[index].isSpent else { continue }
             var next = verdict ?? DrillVerdict(cause: "drill \(entries[index].id)")
             // The oldest drill with an outcome wins; latency combines with every outcome.
             guard drill.add(to: &next, request: number) else { continue }

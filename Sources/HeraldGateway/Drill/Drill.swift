@@ -48,18 +48,33 @@ package struct Drill: Hashable, Sendable {
     }
 
     package let kind: Kind
-    package let target: Target
+    package var target: Target
     /// Share of requests that are hit, above 0 and up to 1.
     package let share: Double
+    /// The most requests that are hit, at least 1; nil for no limit.
+    package let first: Int?
+    /// Time from the start, or from the last renewal of a lease.
     package let duration: Duration
+    /// Whether it has to be renewed, by the machine's clock alone.
+    package let isLease: Bool
     /// With the same seed and order of requests, a drill hits the same requests.
     package let seed: UInt64
 
-    package init(kind: Kind, target: Target = .everybody, share: Double = 1, duration: Duration, seed: UInt64) {
+    package init(
+        kind: Kind,
+        target: Target = .everybody,
+        share: Double = 1,
+        first: Int? = nil,
+        duration: Duration,
+        isLease: Bool = false,
+        seed: UInt64
+    ) {
         self.kind = kind
         self.target = target
         self.share = share
+        self.first = first
         self.duration = duration
+        self.isLease = isLease
         self.seed = seed
     }
 }
@@ -68,6 +83,12 @@ package struct Drill: Hashable, Sendable {
 package enum DrillLimits {
     /// Duration of a drill: at most an hour, so that a forgotten one ends soon.
     package static let duration: ClosedRange<Duration> = .seconds(1) ... .seconds(3600)
+    /// Time without a renewal after which a lease ends; soon, because whoever renews it may have died.
+    package static let lease: ClosedRange<Duration> = .seconds(1) ... .seconds(60)
+    /// The most requests that a drill may be limited to.
+    package static let first = 1...1_000_000
+    /// Payloads whose drills are counted, because they have a limit; the oldest is forgotten.
+    static let countedPayloads = 1000
     /// Maximum number of active drills; each is evaluated for each request.
     package static let count = 16
     /// Delay of an answer; clients time out long before the maximum.
@@ -106,6 +127,7 @@ extension Drill: CustomStringConvertible {
         case .shutdown:
             text = "shut the connection down"
         }
+        if let first { text += first == 1 ? ", once" : ", \(first) times" }
         if share < 1 { text += ", for \(Drill.percent(share)) % of the requests" }
         switch target {
         case .everybody: break

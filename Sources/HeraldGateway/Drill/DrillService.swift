@@ -27,6 +27,7 @@ package struct DrillReport: Sendable {
 package final class DrillService: Sendable {
     private struct State {
         var drills = ActiveDrills()
+        var payloads = PayloadDrillCounts()
         var nextReminder: NIODeadline?
     }
 
@@ -86,6 +87,18 @@ package final class DrillService: Sendable {
         }
         if let report { log("drill begins", report) }
         return report
+    }
+
+    /// Gives a lease its whole time again.
+    /// - Parameters:
+    ///   - id: The drill's number.
+    ///   - age: The time since the renewal, which another node may have made.
+    /// - Returns: nil if no lease with that number is active.
+    package func renew(_ id: Int, age: Duration = .zero) -> DrillReport? {
+        tick()
+        let now = moment
+        let renewed = DrillMoment(wall: now.wall - age, uptime: now.uptime - TimeAmount(age))
+        return state.withLock { $0.drills.renew(id, now: renewed) }.map { DrillReport($0, now) }
     }
 
     /// Stops a drill.
@@ -148,9 +161,15 @@ package final class DrillService: Sendable {
         return verdict
     }
 
-    /// Counts a drill that a payload requested.
-    func countPayloadDrill() {
+    /// Whether the drill of a payload hits a notification; counts it if so.
+    func performs(_ verdict: DrillVerdict, of notification: Notification) -> Bool {
+        if let first = verdict.first {
+            guard state.withLock({ $0.payloads.take(notification.slot, notification.payload, first: first) }) else {
+                return false
+            }
+        }
         drilled["payload"]?.increment()
+        return true
     }
 
     /// The number of streams to announce; nil for the usual number.
@@ -212,14 +231,14 @@ package final class DrillService: Sendable {
 
 extension DrillReport {
     init(_ entry: ActiveDrills.Entry, _ now: DrillMoment) {
-        let byUptime = entry.drill.duration - .nanoseconds((now.uptime - entry.began.uptime).nanoseconds)
+        let remaining = entry.remaining(at: now)
         self.init(
             id: entry.id,
             drill: entry.drill,
             isConfigured: entry.isConfigured,
             started: entry.began.wall,
-            ends: entry.ends,
-            remaining: max(.zero, min(byUptime, entry.ends - now.wall)),
+            ends: entry.drill.isLease ? now.wall + remaining : entry.renewed.wall + entry.drill.duration,
+            remaining: remaining,
             hits: entry.hits
         )
     }

@@ -1,4 +1,4 @@
-import Foundation
+import HeraldJSON
 import HeraldModel
 
 /// A drill that a notification requests in its payload, in the object `herald` beside `aps`, if the service allows it.
@@ -8,8 +8,9 @@ import HeraldModel
 ///     {"aps":{…},"herald":{"drill":{"latency":1.5}}}                    seconds
 ///     {"aps":{…},"herald":{"drill":{"silence":"lost"}}}                 or "accepted"
 ///     {"aps":{…},"herald":{"drill":{"connection":"drop"}}}              or "goaway", "shutdown"
+///     {"aps":{…},"herald":{"drill":{"reason":"ServiceUnavailable","first":2}}}
 ///
-/// `latency` combines with each of the others, which exclude each other. The device gets the payload unchanged.
+/// `latency` and `first` combine with each of the others, which exclude each other. The device gets the payload unchanged.
 enum PayloadDrill {
     /// An error in the drill of a payload.
     struct Mistake: Error, Equatable {
@@ -42,25 +43,30 @@ enum PayloadDrill {
             case latency
             case silence
             case connection
+            case first
         }
 
         let reason: RefusalReason?
-        let retryAfter: Int?
-        let latency: Double?
+        let retryAfter: JSON?
+        let latency: JSON?
         let silence: Silence?
         let connection: Connection?
+        let first: JSON?
 
         init(from decoder: any Decoder) throws {
             let known = Set(Key.allCases.map(\.rawValue))
-            guard known.isSuperset(of: try MemberNames(from: decoder).names) else {
-                throw Mistake(text: "the keys of a drill are reason, retry-after, latency, silence and connection")
+            guard known.isSuperset(of: try JSON.Object(from: decoder).names) else {
+                throw Mistake(
+                    text: "the keys of a drill are reason, retry-after, latency, silence, connection and first"
+                )
             }
             let container = try decoder.container(keyedBy: Key.self)
             reason = try container.decodeIfPresent(RefusalReason.self, forKey: .reason)
-            retryAfter = try container.decodeIfPresent(Int.self, forKey: .retryAfter)
-            latency = try container.decodeIfPresent(Double.self, forKey: .latency)
+            retryAfter = try container.decodeIfPresent(JSON.self, forKey: .retryAfter)
+            latency = try container.decodeIfPresent(JSON.self, forKey: .latency)
             silence = try container.decodeIfPresent(Silence.self, forKey: .silence)
             connection = try container.decodeIfPresent(Connection.self, forKey: .connection)
+            first = try container.decodeIfPresent(JSON.self, forKey: .first)
         }
     }
 
@@ -70,12 +76,14 @@ enum PayloadDrill {
     /// - Returns: nil if there is none.
     /// - Throws: ``Mistake``; an ignored error would let a test pass that tests nothing.
     static func read(_ payload: [UInt8]) throws(Mistake) -> DrillVerdict? {
-        guard contains(payload, mark) else { return nil }
+        guard isMarked(payload) else { return nil }
         let request: Request?
         do {
-            request = try JSONDecoder().decode(Payload.self, from: Data(payload)).herald?.drill
+            request = try JSON.decode(Payload.self, from: payload, rules: .lenient).herald?.drill
         } catch let mistake as Mistake {
             throw mistake
+        } catch let failure as JSON.Failure {
+            throw Mistake(text: "the payload's drill cannot be read: \(failure)")
         } catch {
             throw Mistake(
                 text: "herald.drill is an object like {\"reason\":\"Unregistered\"}, with a known reason"
@@ -86,14 +94,18 @@ enum PayloadDrill {
 
     private static func verdict(_ request: Request) throws(Mistake) -> DrillVerdict {
         var verdict = DrillVerdict(cause: "the payload's drill")
-        if let seconds = request.latency {
-            guard seconds >= 0, seconds <= Double(DrillLimits.latency.upperBound.components.seconds) else {
+        if let latency = request.latency {
+            guard let seconds = latency.double, seconds >= 0,
+                seconds <= Double(DrillLimits.latency.upperBound.components.seconds)
+            else {
                 throw Mistake(text: "a drill's latency is 0 to 600 seconds")
             }
             verdict.latency = .milliseconds(Int64(seconds * 1000))
         }
-        if let seconds = request.retryAfter {
-            guard request.reason != nil, DrillLimits.retryAfter.contains(.seconds(seconds)) else {
+        let retryAfter = request.retryAfter?.integer
+        if request.retryAfter != nil {
+            guard let seconds = retryAfter, request.reason != nil, DrillLimits.retryAfter.contains(.seconds(seconds))
+            else {
                 throw Mistake(text: "a drill's retry-after is 1 to 86400 seconds, and goes with a reason")
             }
         }
@@ -101,7 +113,13 @@ enum PayloadDrill {
         else {
             throw Mistake(text: "a drill has one of reason, silence and connection")
         }
-        if let reason = request.reason { verdict.outcome = .refuse(reason, retryAfter: request.retryAfter) }
+        if let first = request.first {
+            guard let first = first.integer, DrillLimits.first.contains(first) else {
+                throw Mistake(text: "a drill's first is a number from 1 to \(DrillLimits.first.upperBound)")
+            }
+            verdict.first = first
+        }
+        if let reason = request.reason { verdict.outcome = .refuse(reason, retryAfter: retryAfter) }
         if let silence = request.silence { verdict.outcome = .silence(isAccepted: silence == .accepted) }
         switch request.connection {
         case .drop: verdict.outcome = .drop
@@ -115,8 +133,9 @@ enum PayloadDrill {
         return verdict
     }
 
-    private static func contains(_ bytes: [UInt8], _ wanted: [UInt8]) -> Bool {
-        guard bytes.count >= wanted.count else { return false }
-        return (0...(bytes.count - wanted.count)).contains { bytes[$0...].starts(with: wanted) }
+    /// Whether a payload may have the object `herald`; a quick look before it is parsed.
+    static func isMarked(_ payload: [UInt8]) -> Bool {
+        guard payload.count >= mark.count else { return false }
+        return (0...(payload.count - mark.count)).contains { payload[$0...].starts(with: mark) }
     }
 }

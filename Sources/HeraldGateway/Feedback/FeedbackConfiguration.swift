@@ -29,6 +29,8 @@ package struct FeedbackConfiguration: Sendable {
     package init(host: String, port: Int, environment: PushEnvironment) {
         listener = ListenerConfiguration(name: "feedback service", host: host, port: port)
         listener.portOption = "--feedback-port"
+        listener.speech = "APNs' feedback protocol"
+        listener.isClientFirst = false
         // Each may hold a list in memory.
         listener.maximumConnections = 1000
         listener.readBytes = 16 * 1024

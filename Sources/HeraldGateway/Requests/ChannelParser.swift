@@ -1,4 +1,5 @@
 import Foundation
+import HeraldJSON
 import HeraldModel
 
 /// Parses the fields and bodies of requests about channels; pure.
@@ -67,38 +68,24 @@ enum ChannelParser {
     private static let storageName = "message-storage-policy"
     private static let pushTypeName = "push-type"
 
-    /// The body with its two attributes.
-    private struct Attributes: Decodable {
-        let storage: Int
-        let pushType: String
-
-        enum CodingKeys: String, CodingKey {
-            case storage = "message-storage-policy"
-            case pushType = "push-type"
-        }
-    }
-
     /// Parses the body of a request that creates a channel.
     static func storage(_ body: [UInt8], byteCount: Int) -> Result<MessageStoragePolicy, Refusal> {
         guard byteCount > 0 else {
             return .failure(Refusal(.payloadEmpty, "the request has no body; write \(example)"))
         }
-        guard byteCount <= body.count, case .object = PayloadScanner.scan(body),
-            let members = try? JSONDecoder().decode(MemberNames.self, from: Data(body)),
-            members.names.count == memberCount(body)
-        else {
+        guard byteCount <= body.count, let attributes = JSON.Object(body) else {
             return .failure(
                 Refusal(.badRequestPayload, "the body is not a JSON object with each attribute once; write \(example)")
             )
         }
-        guard members.names == [storageName, pushTypeName] else {
+        guard Set(attributes.names) == [storageName, pushTypeName] else {
             return .failure(
                 Refusal(.badRequestParams, "the attributes are \(storageName) and \(pushTypeName); write \(example)")
             )
         }
-        guard let attributes = try? JSONDecoder().decode(Attributes.self, from: Data(body)),
-            let policy = UInt8(exactly: attributes.storage).flatMap({ MessageStoragePolicy(rawValue: $0) }),
-            attributes.pushType.lowercased() == pushType
+        let number = attributes[storageName]?.number?.exactly(UInt8.self)
+        guard let policy = number.flatMap({ MessageStoragePolicy(rawValue: $0) }),
+            attributes[pushTypeName]?.text?.lowercased() == pushType
         else {
             return .failure(
                 Refusal(.badRequestParams, "\(storageName) is 0 or 1, and \(pushTypeName) is LiveActivity")
@@ -109,53 +96,8 @@ enum ChannelParser {
 
     private static let example = "{\"message-storage-policy\":1,\"push-type\":\"LiveActivity\"}"
 
-    /// The number of members of the outermost object, duplicates included; the text must be an object.
-    private static func memberCount(_ json: [UInt8]) -> Int {
-        var depth = 0
-        var colons = 0
-        var isInString = false
-        var isEscaped = false
-        for byte in json {
-            if isInString {
-                if isEscaped {
-                    isEscaped = false
-                } else if byte == UInt8(ascii: "\\") {
-                    isEscaped = true
-                } else if byte == UInt8(ascii: "\"") {
-                    isInString = false
-                }
-                continue
-            }
-            switch byte {
-            case UInt8(ascii: "\""): isInString = true
-            case UInt8(ascii: "{"), UInt8(ascii: "["): depth += 1
-            case UInt8(ascii: "}"), UInt8(ascii: "]"): depth -= 1
-            case UInt8(ascii: ":") where depth == 1: colons += 1
-            default: break
-            }
-        }
-        return colons
-    }
-
     /// The JSON of a channel, in the spelling of Apple's pages.
     static func description(of channel: BroadcastChannel) -> [UInt8] {
         Array("{\"\(storageName)\":\(channel.storage.rawValue),\"\(pushTypeName)\":\"LiveActivity\"}".utf8)
-    }
-}
-
-/// The member names of an object.
-struct MemberNames: Decodable {
-    private struct Name: CodingKey {
-        let stringValue: String
-        var intValue: Int? { nil }
-
-        init(stringValue: String) { self.stringValue = stringValue }
-        init?(intValue: Int) { nil }
-    }
-
-    let names: Set<String>
-
-    init(from decoder: any Decoder) throws {
-        names = Set(try decoder.container(keyedBy: Name.self).allKeys.map(\.stringValue))
     }
 }

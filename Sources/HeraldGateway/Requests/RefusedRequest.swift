@@ -29,8 +29,7 @@ struct RefusedRequest {
         } else {
             let named = fields.withValue(of: .apnsTopic) { Topic(utf8: $0) }
             topic = named ?? authorization.certificate?.defaultTopic
-            let token = RequestParser.pathHasOneToken(fields) ? RequestParser.token(fields) : nil
-            slot = token.flatMap { admission.slot(of: $0) }
+            slot = Self.slot(of: fields, admission)
         }
         let priority = fields.withValue(of: .apnsPriority) { value in
             Priority.allCases.first { value.elementsEqual(String($0.rawValue).utf8) }
@@ -63,6 +62,12 @@ struct RefusedRequest {
                 priority: request?.priority,
                 payloadBytes: request?.payload.count ?? 0
             )
+    }
+
+    /// The slot of the device token in a request's path; nil if there is none, or it does not open.
+    static func slot(of fields: RequestFields, _ admission: Admission) -> Slot? {
+        let token = RequestParser.pathHasOneToken(fields) ? RequestParser.token(fields) : nil
+        return token.flatMap { admission.slot(of: $0) }
     }
 
     /// The journal's line.

@@ -19,13 +19,11 @@ enum RequestParser {
         var priority = Priority.immediate
         /// The declared push type; nil from older clients.
         var pushType: PushType?
-        var collapseID: String?
+        var collapseID: CollapseID?
     }
 
     /// The path up to the device token.
     private static let path: StaticString = "/3/device/"
-    /// The longest collapse identifier, in bytes ("Sending notification requests to APNs").
-    private static let maximumCollapseIDBytes = 64
 
     /// Checks method, path and duplicate fields.
     static func route(_ fields: RequestFields) -> Refusal? {
@@ -118,14 +116,14 @@ enum RequestParser {
 
     private static func readCollapseID(_ fields: RequestFields, into request: inout Fields) -> Refusal? {
         guard fields.has(.apnsCollapseID) else { return nil }
-        let length = fields.withValue(of: .apnsCollapseID) { $0.count } ?? 0
-        guard length <= maximumCollapseIDBytes, !fields.isMalformed(.apnsCollapseID) else {
-            return Refusal(.badCollapseID, "apns-collapse-id is at most 64 bytes of printable text")
-        }
         // Some clients always send the field; an empty value counts as none.
-        guard length > 0 else { return nil }
-        request.collapseID = fields.withValue(of: .apnsCollapseID) { String(validating: $0, as: UTF8.self) } ?? nil
-        return request.collapseID == nil ? Refusal(.badCollapseID, "apns-collapse-id is not UTF-8") : nil
+        let isEmpty = fields.withValue(of: .apnsCollapseID) { $0.isEmpty } ?? true
+        guard !isEmpty else { return nil }
+        request.collapseID = fields.withValue(of: .apnsCollapseID) { CollapseID(utf8: $0) } ?? nil
+        guard request.collapseID != nil, !fields.isMalformed(.apnsCollapseID) else {
+            return Refusal(.badCollapseID, "apns-collapse-id is \(CollapseID.rule)")
+        }
+        return nil
     }
 
     /// The declared push type: nil if there is none, `.some(nil)` if it is unknown.

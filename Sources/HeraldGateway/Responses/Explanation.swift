@@ -25,6 +25,12 @@ enum Explanation {
         case .storedDeviceOffline:
             return "stored: the device is away; Herald delivers it when the device returns, "
                 + "unless a newer notification for the app replaces it\(end)"
+        case .storedTokenMissing:
+            return "stored: the device is connected, and has not presented the app's token, "
+                + "which this service requires; Herald delivers it when the device does\(end)"
+        case .storedNotSubscribed:
+            return "stored: the device is connected, and has not subscribed to the app's notifications "
+                + "on this connection; Herald delivers it when the device does\(end)"
         case .storedPower:
             return "stored: the device saves power; Herald delivers priorities 5 and 1 when it stops saving\(end)"
         case .storedUnacknowledged:
@@ -43,6 +49,9 @@ enum Explanation {
             return "delivered: Herald has written it to the device's connection, which does not acknowledge"
         case .refusedByDevice, .refusedByDeviceFromStorage:
             return "refused by the device: it answered with an error, and Herald does not send it again"
+        case .refusedByEndedConnections:
+            return "refused by the device: its client ended the connection each time Herald sent it, "
+                + "and Herald does not send it again"
         case .discardedDisabled, .discardedDisabledFromStorage:
             return "discarded: the user has switched off the app's notifications on this device"
         case .discardedUnregistered, .discardedUnregisteredFromStorage:
@@ -55,6 +64,12 @@ enum Explanation {
             return "discarded: it is larger than the device accepts"
         case .discardedDeviceOffline:
             return "discarded: the provider asked for no storage, and the device is away"
+        case .discardedTokenMissing:
+            return "discarded: the provider asked for no storage, and the device has not presented the app's token, "
+                + "which this service requires"
+        case .discardedNotSubscribed:
+            return "discarded: the provider asked for no storage, and the device has not subscribed to the app's "
+                + "notifications on this connection"
         case .discardedPower:
             return "discarded: the provider asked for no storage, and the device saves power"
         case .discardedBacklog:
@@ -62,8 +77,8 @@ enum Explanation {
         case .discardedBudget:
             let next = status.next.map { "; the next one is possible at \($0.rfc3339)" } ?? ""
             return "discarded: the provider asked for no storage, and the background budget is spent\(next)"
-        case .received, .refusedByDrill, .lostByDrill, .answerWithheldByDrill, .refusedByService, .sentToSubscribers,
-            .storedForSubscribers, .discardedChannelDeleted:
+        case .received, .refusedByDrill, .lostByDrill, .answerWithheldByDrill, .drillUnheeded, .refusedByService,
+            .sentToSubscribers, .storedForSubscribers, .discardedChannelDeleted:
             // An accepted notification with an answer never has these states.
             return status.state.words
         }

@@ -14,10 +14,10 @@ struct IdentifierText: Equatable {
         withUnsafeMutableBytes(of: &storage) { $0.copyMemory(from: text) }
     }
 
-    /// Writes an identifier in canonical form (RFC 9562 §4).
+    /// Writes an identifier in canonical form, in lower case (RFC 9562 §4).
     ///
-    /// APNs writes an `apns-id` that it generates in upper case and `apns-unique-id` in lower case.
-    init(_ id: NotificationID, upperCase: Bool) {
+    /// Journal, devices and everything else of Herald spell it so, too (``HeraldModel/NotificationID``).
+    init(_ id: NotificationID) {
         withUnsafeMutableBytes(of: &storage) { buffer in
             var position = 0
             for index in 0..<16 {
@@ -27,8 +27,8 @@ struct IdentifierText: Equatable {
                 }
                 let half = index < 8 ? id.high : id.low
                 let byte = UInt8(truncatingIfNeeded: half >> UInt64(56 - 8 * (index % 8)))
-                buffer[position] = Self.digit(byte >> 4, upperCase)
-                buffer[position + 1] = Self.digit(byte & 0xF, upperCase)
+                buffer[position] = Hex.lowerDigit(byte >> 4)
+                buffer[position + 1] = Hex.lowerDigit(byte & 0xF)
                 position += 2
             }
         }
@@ -36,10 +36,6 @@ struct IdentifierText: Equatable {
 
     /// The identifier; nil if the text is not a UUID.
     var id: NotificationID? { withBytes { NotificationID(utf8: $0) } }
-
-    private static func digit(_ value: UInt8, _ upperCase: Bool) -> UInt8 {
-        value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: upperCase ? "A" : "a") - 10 + value
-    }
 
     /// The 36 bytes.
     func withBytes<Result>(_ read: (UnsafeRawBufferPointer) -> Result) -> Result {

@@ -1,3 +1,4 @@
+import HeraldJSON
 import HeraldModel
 
 /// HTTP statuses of the API.
@@ -84,24 +85,14 @@ extension Reply {
         var json = "{\"reason\":\"\(refusalReason.reason)\""
         // Milliseconds, as a bare integer: several clients read an integer of 64 bits.
         if let since { json += ",\"timestamp\":\(since.milliseconds)" }
-        if let explanation { json += ",\"explanation\":\"\(escaped(explanation))\"" }
+        if let explanation { json += ",\"explanation\":\(JSON.string(cut(explanation)))" }
         return Array((json + "}").utf8)
     }
 
-    /// Escapes a string for JSON and cuts it to 600 characters: some clients read only 1,024 bytes of the body.
-    private static func escaped(_ text: String) -> String {
-        var escaped = ""
-        for scalar in text.unicodeScalars.prefix(600) where escaped.utf8.count < 600 {
-            switch scalar {
-            case "\"", "\\":
-                escaped += "\\\(scalar)"
-            case _ where scalar.value < 0x20:
-                escaped += " "
-            default:
-                escaped.unicodeScalars.append(scalar)
-            }
-        }
-        return escaped
+    /// Cuts a text to 600 bytes: some clients read only 1,024 bytes of the body.
+    private static func cut(_ text: String) -> String {
+        let end = text.utf8.index(text.startIndex, offsetBy: 600, limitedBy: text.endIndex) ?? text.endIndex
+        return String(text.unicodeScalars[..<end])
     }
 
     /// The values of `retry-after`, made once.

@@ -57,6 +57,8 @@ package enum BroadcastResult: Hashable, Sendable {
     case tooLarge
     /// It expired before the device could take it.
     case expired
+    /// The device's client ends the connection each time it comes.
+    case endsConnection
 }
 
 /// The metrics of broadcasts.
@@ -70,6 +72,10 @@ struct BroadcastMetrics: Sendable {
     private let replaced = Counter(label: MetricName.broadcastDeliveries, dimensions: [("result", "replaced")])
     private let tooLarge = Counter(label: MetricName.broadcastDeliveries, dimensions: [("result", "too_large")])
     private let expired = Counter(label: MetricName.broadcastDeliveries, dimensions: [("result", "expired")])
+    private let endsConnection = Counter(
+        label: MetricName.broadcastDeliveries,
+        dimensions: [("result", "ends_connection")]
+    )
 
     func count(_ result: BroadcastResult) {
         switch result {
@@ -79,6 +85,7 @@ struct BroadcastMetrics: Sendable {
         case .replaced: replaced.increment()
         case .tooLarge: tooLarge.increment()
         case .expired: expired.increment()
+        case .endsConnection: endsConnection.increment()
         }
     }
 }

@@ -74,4 +74,6 @@ package enum DeliveryResult: Hashable, Sendable {
     case tooLarge
     /// It expired before it could be sent.
     case expired
+    /// The device's client ends the connection each time it comes: not sent again.
+    case endsConnection
 }

@@ -10,7 +10,7 @@ package enum JournalOutcome: String, Codable, CaseIterable, Sendable {
     case sentToSubscribers = "sent_to_subscribers"
     /// The service refused the request.
     case refused
-    /// A drill refused or lost the notification, or withheld its answer.
+    /// A drill refused or lost the notification, or withheld its answer; or its payload asked for one in vain.
     case drilled
 
     package init(_ state: JournalState) {
@@ -18,19 +18,20 @@ package enum JournalOutcome: String, Codable, CaseIterable, Sendable {
         case .received: self = .received
         case .delivered, .deliveredUnacknowledged: self = .delivered
         case .deliveredFromStorage, .deliveredUnacknowledgedFromStorage: self = .deliveredFromStorage
-        case .refusedByDevice, .refusedByDeviceFromStorage: self = .refusedByDevice
+        case .refusedByDevice, .refusedByDeviceFromStorage, .refusedByEndedConnections: self = .refusedByDevice
         case .storedDeviceOffline, .storedPower, .storedUnacknowledged, .storedBacklog, .storedBudget,
-            .storedBeforeDelivery, .storedForSubscribers:
+            .storedBeforeDelivery, .storedTokenMissing, .storedNotSubscribed, .storedForSubscribers:
             self = .stored
         case .replaced: self = .replaced
         case .discardedUnregistered, .discardedUnregisteredFromStorage, .discardedExpired,
             .discardedExpiredFromStorage, .discardedDisabled, .discardedDisabledFromStorage, .discardedUndeliverable,
             .discardedTooLarge, .discardedTooLargeFromStorage, .discardedDeviceOffline, .discardedPower,
-            .discardedBacklog, .discardedBudget, .discardedChannelDeleted:
+            .discardedBacklog, .discardedBudget, .discardedTokenMissing, .discardedNotSubscribed,
+            .discardedChannelDeleted:
             self = .discarded
         case .sentToSubscribers: self = .sentToSubscribers
         case .refusedByService: self = .refused
-        case .refusedByDrill, .lostByDrill, .answerWithheldByDrill: self = .drilled
+        case .refusedByDrill, .lostByDrill, .answerWithheldByDrill, .drillUnheeded: self = .drilled
         }
     }
 }

@@ -14,6 +14,8 @@ package enum JournalState: UInt8, Hashable, Sendable, CaseIterable {
     /// The device refused it (MQTT 5 reason code 0x80 or above).
     case refusedByDevice = 6
     case refusedByDeviceFromStorage = 7
+    /// The device's client ended its connections at it.
+    case refusedByEndedConnections = 8
     case storedDeviceOffline = 10
     case storedPower = 11
     case storedUnacknowledged = 12
@@ -21,6 +23,10 @@ package enum JournalState: UInt8, Hashable, Sendable, CaseIterable {
     case storedBudget = 14
     /// In a cluster: stored first, and sent to the connected device then.
     case storedBeforeDelivery = 15
+    /// The device is connected, and has not presented the app's token, which the service requires.
+    case storedTokenMissing = 16
+    /// The device is connected, and has not subscribed to the app's notifications.
+    case storedNotSubscribed = 17
     case replaced = 20
     case discardedUnregistered = 30
     case discardedUnregisteredFromStorage = 31
@@ -41,6 +47,10 @@ package enum JournalState: UInt8, Hashable, Sendable, CaseIterable {
     case discardedBacklog = 41
     /// Not to be stored, and the background budget is spent.
     case discardedBudget = 42
+    /// Not to be stored, and the connected device has not presented the app's token.
+    case discardedTokenMissing = 43
+    /// Not to be stored, and the connected device has not subscribed to the app's notifications.
+    case discardedNotSubscribed = 44
     /// A broadcast went to the connected subscribers.
     case sentToSubscribers = 50
     /// A broadcast is stored for devices that subscribe later.
@@ -55,6 +65,8 @@ package enum JournalState: UInt8, Hashable, Sendable, CaseIterable {
     case answerWithheldByDrill = 62
     /// The service refused the provider's request; ``JournalRefusal`` has the reason.
     case refusedByService = 63
+    /// Its payload asks for a drill, but payload drills are off, or it came through the binary interface.
+    case drillUnheeded = 64
 
     package init(stored reason: StoreReason) {
         switch reason {
@@ -64,6 +76,8 @@ package enum JournalState: UInt8, Hashable, Sendable, CaseIterable {
         case .backlog: self = .storedBacklog
         case .budget: self = .storedBudget
         case .beforeDelivery: self = .storedBeforeDelivery
+        case .tokenMissing: self = .storedTokenMissing
+        case .notSubscribed: self = .storedNotSubscribed
         }
     }
 
@@ -81,7 +95,7 @@ package enum JournalState: UInt8, Hashable, Sendable, CaseIterable {
     var isStored: Bool {
         switch self {
         case .storedDeviceOffline, .storedPower, .storedUnacknowledged, .storedBacklog, .storedBudget,
-            .storedBeforeDelivery:
+            .storedBeforeDelivery, .storedTokenMissing, .storedNotSubscribed:
             true
         default: false
         }
@@ -97,6 +111,7 @@ package enum JournalState: UInt8, Hashable, Sendable, CaseIterable {
         case .refused: self = isFromStorage ? .refusedByDeviceFromStorage : .refusedByDevice
         case .tooLarge: self = isFromStorage ? .discardedTooLargeFromStorage : .discardedTooLarge
         case .expired: self = isFromStorage ? .discardedExpiredFromStorage : .discardedExpired
+        case .endsConnection: self = .refusedByEndedConnections
         }
     }
 
@@ -110,12 +125,15 @@ package enum JournalState: UInt8, Hashable, Sendable, CaseIterable {
         case .deliveredUnacknowledgedFromStorage: "delivered from storage, unacknowledged"
         case .refusedByDevice: "refused by the device"
         case .refusedByDeviceFromStorage: "refused by the device (from storage)"
+        case .refusedByEndedConnections: "refused by the device (its client ends the connection at it)"
         case .storedDeviceOffline: "stored (device offline)"
         case .storedPower: "stored (power)"
         case .storedUnacknowledged: "stored (sent, not acknowledged yet)"
         case .storedBacklog: "stored (behind others that the device has not acknowledged)"
         case .storedBudget: "stored (background budget)"
         case .storedBeforeDelivery: "stored (before it is sent)"
+        case .storedTokenMissing: "stored (token not presented)"
+        case .storedNotSubscribed: "stored (not subscribed)"
         case .replaced: "replaced"
         case .discardedUnregistered: "discarded (unregistered)"
         case .discardedUnregisteredFromStorage: "discarded from storage (unregistered)"
@@ -133,10 +151,13 @@ package enum JournalState: UInt8, Hashable, Sendable, CaseIterable {
         case .discardedPower: "discarded (not to be stored, and the device saves power)"
         case .discardedBacklog: "discarded (not to be stored, and the device is behind)"
         case .discardedBudget: "discarded (not to be stored, and the background budget is spent)"
+        case .discardedTokenMissing: "discarded (not to be stored, and the device has not presented the token)"
+        case .discardedNotSubscribed: "discarded (not to be stored, and the device has not subscribed)"
         case .refusedByDrill: "refused (drill)"
         case .lostByDrill: "lost (drill)"
         case .answerWithheldByDrill: "answer withheld (drill)"
         case .refusedByService: "refused"
+        case .drillUnheeded: "drill without effect"
         }
     }
 }

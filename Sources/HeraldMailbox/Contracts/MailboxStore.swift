@@ -147,7 +147,7 @@ package struct StoredNotification: Sendable {
 
 /// Why a notification was stored instead of being delivered at once.
 package enum StoreReason: UInt8, Hashable, Sendable, CaseIterable {
-    /// The device was away, or did not subscribe to the topic on this connection.
+    /// The device was away.
     case deviceOffline = 0
     /// The device saves power and the notification's priority lets it wait.
     case power = 1
@@ -159,4 +159,8 @@ package enum StoreReason: UInt8, Hashable, Sendable, CaseIterable {
     case budget = 4
     /// In a cluster every notification is stored before it is sent.
     case beforeDelivery = 5
+    /// The connected device has not presented the app's token, which the service requires.
+    case tokenMissing = 6
+    /// The connected device has not subscribed to the app's notifications.
+    case notSubscribed = 7
 }

@@ -53,12 +53,13 @@ struct DeliveryShard {
             return .pending
         }
         guard envelope.notification.storedUntil != nil else { return postOnce(envelope) }
-        if let connection = connections[slot.device], let gate = connection.gates[slot.app] {
+        let connection = connections[slot.device]
+        if let connection, let gate = connection.gates[slot.app] {
             post(envelope, on: connection, gate)
         } else {
-            let isElsewhere = connections[slot.device] == nil && isHeldElsewhere()
             slots.addUnconfirmedWrite(at: index)
-            add(.store(isElsewhere ? .beforeDelivery : .deviceOffline, nil), to: envelope)
+            let reason = connection?.reasonWithoutGate(of: slot.app)
+            add(.store(reason ?? (isHeldElsewhere() ? .beforeDelivery : .deviceOffline), nil), to: envelope)
         }
         return .pending
     }
@@ -153,9 +154,9 @@ struct DeliveryShard {
     }
 
     /// Closes an app's gate; what was sent may still be acknowledged.
-    mutating func close(_ slot: Slot, fence: UInt64) {
+    mutating func close(_ slot: Slot, fence: UInt64, awaitsToken: Bool = false) {
         guard let connection = connection(slot.device, fence) else { return }
-        slots.addUnconfirmedWrites(connection.closeGate(slot.app), slot)
+        slots.addUnconfirmedWrites(connection.closeGate(slot.app, awaitsToken: awaitsToken), slot)
         storeUnstored(of: slot.app, on: connection)
     }
 

@@ -12,6 +12,8 @@ final class DeviceConnection {
     var inFlight = InFlightDeliveries()
     private(set) var gates: [AppNumber: AppGate] = [:]
     private var blockedCount = 0
+    /// The apps without a gate whose token the device has to present first.
+    private var awaitedTokens: Set<AppNumber> = []
 
     init(_ device: DeviceNumber, link: any DeviceLink, fence: UInt64, isSavingPower: Bool) {
         self.device = device
@@ -37,6 +39,7 @@ final class DeviceConnection {
     func openGate(_ app: AppSubscription, unconfirmedWrites: UInt32) {
         var gate = gates[app.number] ?? AppGate(unconfirmedWrites: unconfirmedWrites)
         gate.qualityOfService = app.qualityOfService
+        awaitedTokens.remove(app.number)
         setGate(app.number, gate)
     }
 
@@ -46,9 +49,16 @@ final class DeviceConnection {
         if gate?.isBlocked ?? false { blockedCount += 1 }
     }
 
-    /// Closes the gate of an app.
+    /// Whether an app without a gate waits for its token.
+    func awaitsToken(of app: AppNumber) -> Bool { awaitedTokens.contains(app) }
+
+    /// The reason for which an app without a gate gets nothing.
+    func reasonWithoutGate(of app: AppNumber) -> StoreReason { awaitsToken(of: app) ? .tokenMissing : .notSubscribed }
+
+    /// Closes the gate of an app, for good or until the device presents the app's token.
     /// - Returns: The unconfirmed writes that it tracked.
-    func closeGate(_ app: AppNumber) -> UInt32 {
+    func closeGate(_ app: AppNumber, awaitsToken: Bool = false) -> UInt32 {
+        if awaitsToken { awaitedTokens.insert(app) } else { awaitedTokens.remove(app) }
         defer { setGate(app, nil) }
         return gates[app]?.unconfirmedWrites ?? 0
     }

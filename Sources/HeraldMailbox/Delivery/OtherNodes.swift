@@ -11,6 +11,7 @@ extension DeliveryShard {
         let slot = stored.notification.slot
         guard slots.registration(slot)?.isLive(in: stored.generation) ?? false else { return false }
         guard let connection = connections[slot.device] else { return true }
+        if connection.awaitsToken(of: slot.app) { add(.record(.storedTokenMissing), to: stored.envelope) }
         let put = StoredPut(envelope: stored.envelope, sequence: stored.sequence, tag: nil)
         deliverStored(put, on: connection, at: now)
         catchUpIfRoom(connection)

@@ -15,9 +15,12 @@ extension DeliveryShard {
     /// Delivers a notification that is never stored, or discards it.
     private mutating func attempt(_ envelope: Envelope, at now: WallTime) {
         let slot = envelope.notification.slot
-        guard let connection = connections[slot.device], let gate = connection.gates[slot.app] else {
-            envelope.note(.discardedDeviceOffline)
-            return add(.record(.discardedDeviceOffline), to: envelope)
+        let connection = connections[slot.device]
+        guard let connection, let gate = connection.gates[slot.app] else {
+            let awaitsToken = connection.map { $0.awaitsToken(of: slot.app) }
+            let state = awaitsToken.map { $0 ? JournalState.discardedTokenMissing : .discardedNotSubscribed }
+            envelope.note(state ?? .discardedDeviceOffline)
+            return add(.record(state ?? .discardedDeviceOffline), to: envelope)
         }
         if let hold = holdRules.hold(envelope.notification, on: connection, at: now) {
             let state = JournalState(notStored: hold.reason)

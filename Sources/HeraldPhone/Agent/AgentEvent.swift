@@ -12,6 +12,8 @@ public enum AgentEvent: Sendable {
     case presented(DisplayRecord)
     /// A local notification was due, and is durable.
     case local(DisplayRecord)
+    /// A file of the device cannot be read, and was set aside; a sentence for the user.
+    case fault(String)
     /// An app requests the user's permission.
     case question(PhoneSnapshot.App)
 }

@@ -32,6 +32,15 @@ package enum AgentFile {
         try syncFolder((path as NSString).deletingLastPathComponent)
     }
 
+    /// Keeps bytes that this version cannot read in a file of their own beside `path`.
+    /// - Returns: The path of that file.
+    static func setAside(_ bytes: [UInt8], of path: String) throws -> String {
+        let paths = (1...).lazy.map { number in "\(path).unreadable" + (number == 1 ? "" : "-\(number)") }
+        let free = paths.first { !FileManager.default.fileExists(atPath: $0) } ?? path + ".unreadable"
+        try replace(free, with: bytes)
+        return free
+    }
+
     /// Reads a whole file; nil if there is none.
     static func read(_ path: String, limit: Int) throws -> [UInt8]? {
         guard FileManager.default.fileExists(atPath: path) else { return nil }

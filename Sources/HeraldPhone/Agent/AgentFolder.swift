@@ -1,5 +1,6 @@
 import Foundation
 import HeraldDevice
+import HeraldJSON
 import HeraldModel
 
 /// The agent's part of a device's folder.
@@ -71,15 +72,31 @@ final class AgentFolder: Sendable {
 
     // MARK: - State
 
-    func readState() throws -> PhoneState {
+    /// Reads the state.
+    ///
+    /// A file that this version cannot read is set aside, and its readable parts count.
+    /// - Returns: The state, and a sentence for the user about what was set aside.
+    func readState() throws -> (state: PhoneState, fault: String?) {
         guard isKept, let bytes = try AgentFile.read(statePath, limit: Self.maximumStateBytes) else {
-            return PhoneState()
+            return (PhoneState(), nil)
         }
-        do {
-            return try JSONDecoder().decode(PhoneState.self, from: Data(bytes))
-        } catch {
-            throw DeviceError(.badFolder, "\(statePath) cannot be read: move it away to start with an empty device")
+        if let state = try? JSON.decode(PhoneState.self, from: bytes) { return (state, nil) }
+        let aside = try AgentFile.setAside(bytes, of: statePath)
+        var state = PhoneState()
+        guard var members = try JSON(encoding: state).members, let read = JSON.Object(bytes, rules: .lenient) else {
+            return (state, "\(statePath) cannot be read, and is now \(aside): the device is empty")
         }
+        var lost: [String] = []
+        for (name, value) in read {
+            let changed = members.merging([name: value])
+            if let next = try? JSON.object(changed).decode(PhoneState.self) {
+                (members, state) = (changed, next)
+            } else {
+                lost.append(name)
+            }
+        }
+        let parts = lost.isEmpty ? "parts are missing" : "the device has lost \(lost.joined(separator: ", "))"
+        return (state, "\(statePath) cannot be read as a whole, and is now \(aside): \(parts)")
     }
 
     /// Replaces the state file, unless the state is too large to be read again.
@@ -87,16 +104,14 @@ final class AgentFolder: Sendable {
     /// Throws ``DeviceError/Code/notPossible`` if it is too large, else ``DeviceError/Code/badFolder``; the file is unchanged then.
     func write(_ state: PhoneState, limit: Int = AgentFolder.maximumStateBytes) throws {
         guard isKept else { return }
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        let bytes = try encoder.encode(state)
+        let bytes = try JSON.encode(state)
         guard bytes.count <= limit else {
             throw DeviceError(
                 .notPossible,
                 "\(statePath) would be larger than \(limit) bytes: clear notifications, or remove an app"
             )
         }
-        try AgentFile.replace(statePath, with: Array(bytes))
+        try AgentFile.replace(statePath, with: bytes)
     }
 
     // MARK: - Bundles
@@ -163,7 +178,9 @@ final class AgentFolder: Sendable {
 
     /// Reads a plain file directly in a folder, and follows no link; nil if there is none or it is too large.
     func file(_ name: String, in folder: String, limit: Int) -> [UInt8]? {
-        guard !name.contains("/"), !name.hasPrefix("."), let real = realpath(folder + "/" + name, nil) else {
+        guard !name.utf8.contains(UInt8(ascii: "/")), name.utf8.first != UInt8(ascii: "."),
+            let real = realpath(folder + "/" + name, nil)
+        else {
             return nil
         }
         defer { free(real) }

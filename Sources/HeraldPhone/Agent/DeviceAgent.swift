@@ -1,5 +1,6 @@
 import Foundation
 public import HeraldDevice
+import HeraldJSON
 package import HeraldModel
 import Synchronization
 
@@ -19,6 +20,8 @@ public actor DeviceAgent {
     /// The numbers of the queued and running programs; a run from before the start is started once.
     private var queued: Set<Int> = []
     let displayLog: DisplayLog
+    /// Sentences for the user about files that this version cannot read, and which it has set aside.
+    package nonisolated let faults: [String]
     var phone: Phone
     private var written: PhoneState
     private var announced: Set<Topic> = []
@@ -27,8 +30,8 @@ public actor DeviceAgent {
     private var lastID = 0
     private var watchers: [Int: AsyncStream<PhoneSnapshot>.Continuation] = [:]
     private var waiters: [Int: (id: String, found: AsyncStream<DisplayRecord>.Continuation)] = [:]
-    private var peers: [Topic: LocalPeer] = [:]
-    private var connections = 0
+    var peers: [Topic: LocalPeer] = [:]
+    var connections = 0
 
     /// Creates a device.
     /// - Parameters:
@@ -69,7 +72,8 @@ public actor DeviceAgent {
         runner = ProgramRunner(folder, limits: programLimits)
         (runs, runQueue) = AsyncStream.makeStream()
         displayLog = try DisplayLog(folder.isKept ? folder.displayLogPath : nil)
-        var state = try folder.readState()
+        var (state, fault) = try folder.readState()
+        faults = [fault, displayLog.fault].compactMap { $0 }
         var bundles: [Topic: AppBundle] = [:]
         for index in state.apps.indices where state.apps[index].information.hasBundle {
             let topic = state.apps[index].topic
@@ -122,7 +126,11 @@ public actor DeviceAgent {
     private func begin(_ observe: @escaping @Sendable (AgentEvent) -> Void) throws {
         self.observe = observe
         announced = []
-        try apply { phone, now in phone.start(now) }
+        try apply { phone, now in
+            for fault in faults { phone.note(fault, now) }
+            return phone.start(now)
+        }
+        for fault in faults { observe(.fault(fault)) }
     }
 
     private nonisolated func holdConnection() async throws {
@@ -175,9 +183,17 @@ public actor DeviceAgent {
     func receive(_ notification: ReceivedNotification) throws {
         refreshSounds(of: notification.topic)
         var reception = Phone.Reception()
-        try apply { phone, now in
-            reception = phone.receive(notification, now)
-            return reception.effects
+        do {
+            try apply { phone, now in
+                reception = phone.receive(notification, now)
+                return reception.effects
+            }
+        } catch let error where (error as? DeviceError)?.code != .badFolder {
+            // It must not come again and again. What the disk cannot take comes again; this one is recorded, and skipped.
+            reception = phone.skip(notification, "\(error)", now)
+            try displayLog.take(reception.effects)
+            for effect in reception.effects { try perform(effect) }
+            publish()
         }
         observe(.notification(notification, reception.record, isRepeated: reception.isRepeated))
     }
@@ -261,7 +277,7 @@ public actor DeviceAgent {
     private func keepState() throws {
         guard phone.state != written else { return }
         phone.state.lastTime = phone.lastTime
-        try folder.write(phone.state)
+        try folder.write(phone.state, limit: limits.stateBytes)
         written = phone.state
     }
 
@@ -288,58 +304,6 @@ public actor DeviceAgent {
         }
     }
 
-    // MARK: - Apps on the local socket
-
-    func register(_ topic: Topic, wants: [NotificationKind]?, _ peer: LocalPeer) throws {
-        let former = peers.updateValue(peer, forKey: topic)
-        if let former, former.id != peer.id {
-            former.send(LocalMessage.event("replaced", ["topic": .string(topic.name)]))
-        }
-        do {
-            try apply { phone, now in try phone.appConnected(topic, wants: wants, now) }
-        } catch {
-            peers[topic] = former
-            throw error
-        }
-    }
-
-    func move(_ topic: Topic, to state: AppState, _ peer: LocalPeer) throws {
-        try check(topic, peer)
-        try apply { phone, _ in
-            try phone.appMoved(topic, to: state)
-            return []
-        }
-    }
-
-    func done(_ topic: Topic, apnsID: String, outcome: DisplayRecord.BackgroundOutcome, _ peer: LocalPeer) throws {
-        try check(topic, peer)
-        try apply { phone, now in try phone.done(topic, apnsID: apnsID, outcome, now) }
-    }
-
-    /// Closes a connection, and disconnects its apps.
-    func closed(_ peer: LocalPeer) {
-        for (topic, owner) in peers where owner.id == peer.id {
-            peers[topic] = nil
-            try? apply { phone, now in phone.appDisconnected(topic, now) }
-        }
-        connections -= 1
-    }
-
-    /// - Returns: The number of a new connection; nil if there are too many.
-    func openConnection(limit: Int) -> Int? {
-        guard connections < limit else { return nil }
-        connections += 1
-        return nextID()
-    }
-
-    var languages: [String] { phone.state.languages }
-
-    private func check(_ topic: Topic, _ peer: LocalPeer) throws {
-        guard peers[topic]?.id == peer.id else {
-            throw DeviceError(.notPossible, "\(topic) is not registered on this connection: send \"register\" first")
-        }
-    }
-
     // MARK: - Views
 
     /// Publishes the snapshot to all watchers, and reports new permission requests.
@@ -358,7 +322,7 @@ public actor DeviceAgent {
         for app in phone.snapshot(now).apps where new.contains(app.topic) { observe(.question(app)) }
     }
 
-    private func nextID() -> Int {
+    func nextID() -> Int {
         lastID += 1
         return lastID
     }

@@ -1,4 +1,5 @@
 import Foundation
+import HeraldJSON
 
 /// The newest display records, in memory and, if the device keeps a folder, in a file.
 ///
@@ -24,6 +25,8 @@ final class DisplayLog {
     private var lines = 0
     private var bytes = 0
     private(set) var descriptor: CInt = -1
+    /// A sentence for the user about lines that were set aside.
+    private(set) var fault: String?
 
     /// Reads the file; without a path, records are kept in memory only.
     init(_ path: String?, limit: Int = DisplayLog.limit, byteLimit: Int = DisplayLog.byteLimit) throws {
@@ -33,14 +36,24 @@ final class DisplayLog {
         guard let path else { return }
         let content = try AgentFile.read(path, limit: byteLimit) ?? []
         bytes = content.count
-        let decoder = JSONDecoder()
+        let isWhole = content.isEmpty || content.last == UInt8(ascii: "\n")
+        var unreadable: [ArraySlice<UInt8>] = []
         for line in content.split(separator: UInt8(ascii: "\n")) {
             lines += 1
-            // A crash leaves an incomplete last line. Its notification was not acknowledged, and comes again.
-            if let record = try? decoder.decode(DisplayRecord.self, from: Data(line)) { keep(record) }
+            if let record = try? JSON.decode(DisplayRecord.self, from: Array(line)) {
+                keep(record)
+            } else if isWhole || line.endIndex < content.endIndex {
+                // A crash leaves an incomplete last line. Its notification was not acknowledged, and comes again.
+                unreadable.append(line)
+            }
         }
-        let isWhole = content.isEmpty || content.last == UInt8(ascii: "\n")
-        if !isWhole || lines > 2 * limit { try rewrite() } else { try openFile() }
+        if !unreadable.isEmpty {
+            let bytes = unreadable.flatMap { $0 + [UInt8(ascii: "\n")] }
+            let aside = try AgentFile.setAside(bytes, of: path)
+            let count = unreadable.count == 1 ? "a line" : "\(unreadable.count) lines"
+            fault = "\(count) of \(path) cannot be read, and \(unreadable.count == 1 ? "is" : "are") now in \(aside)"
+        }
+        if !isWhole || !unreadable.isEmpty || lines > 2 * limit { try rewrite() } else { try openFile() }
     }
 
     deinit {
@@ -136,9 +149,7 @@ final class DisplayLog {
     }
 
     private static func line(_ record: DisplayRecord) throws -> [UInt8] {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        return Array(try encoder.encode(record)) + [UInt8(ascii: "\n")]
+        try JSON.encode(record) + [UInt8(ascii: "\n")]
     }
 }
 

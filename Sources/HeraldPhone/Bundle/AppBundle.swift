@@ -6,11 +6,14 @@ public struct LocalizedText: Hashable, Sendable {
     ///
     /// Arguments of notifications are texts, which cannot select a form.
     public var isPlural = false
+    /// The faults of its plural variables, in words that follow the key, for `herald check`.
+    public var faults: [String] = []
 
     /// Creates a text.
-    public init(format: String, isPlural: Bool = false) {
+    public init(format: String, isPlural: Bool = false, faults: [String] = []) {
         self.format = format
         self.isPlural = isPlural
+        self.faults = faults
     }
 }
 
@@ -27,9 +30,9 @@ public struct AppBundle: Hashable, Sendable {
     /// The launch image (`UILaunchImageFile`).
     public var launchImageFile: String?
     /// The texts by language and key.
-    public var texts: [String: [String: LocalizedText]] = [:]
+    public var texts: [String: [TextKey: LocalizedText]] = [:]
     /// The keys that need no translation, because their text is the same in all languages, or unused.
-    public var untranslatedKeys: Set<String> = []
+    public var untranslatedKeys: Set<TextKey> = []
     /// The sounds by file name.
     public var sounds: [String: SoundFile] = [:]
     /// The sounds in the container's `Library/Sounds`, which have precedence over the bundle's.
@@ -52,7 +55,8 @@ public struct AppBundle: Hashable, Sendable {
 
     /// The text of a key, in a language, else in the development language.
     public func text(_ key: String, in language: String?) -> LocalizedText? {
-        language.flatMap { texts[$0]?[key] } ?? self.language(for: []).flatMap { texts[$0]?[key] }
+        let key = TextKey(key)
+        return language.flatMap { texts[$0]?[key] } ?? self.language(for: []).flatMap { texts[$0]?[key] }
     }
 
     /// A sound by its file name, in the container, else in the bundle.

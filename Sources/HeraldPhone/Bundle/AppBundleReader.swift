@@ -1,4 +1,5 @@
 import Foundation
+import HeraldJSON
 
 extension AppBundle {
     /// Reads a bundle, or a project, from a folder.
@@ -22,7 +23,7 @@ private struct AppBundleReader {
     let limits: BundleLimits
     var bundle = AppBundle()
     private var room: Int
-    private var base: [String: LocalizedText] = [:]
+    private var base: [TextKey: LocalizedText] = [:]
     private var hasDevelopmentLanguage = false
 
     init(limits: BundleLimits) {
@@ -117,7 +118,7 @@ private struct AppBundleReader {
     }
 
     private mutating func readLanguage(_ language: String, _ folder: String) throws {
-        var texts: [String: LocalizedText] = [:]
+        var texts: [TextKey: LocalizedText] = [:]
         for name in try names(in: folder) {
             let path = folder + "/" + name
             switch name {
@@ -127,7 +128,7 @@ private struct AppBundleReader {
             case "Localizable.stringsdict":
                 let bytes = try BundleFile.read(path, limit: limits.fileBytes)
                 let members = try PropertyListFile.members(bytes, file: path, limits: limits)
-                texts.merge(try PluralFile.read(members, file: path)) { $1 }
+                texts.merge(try PluralFile.read(members, file: path, limits: limits)) { $1 }
             default: continue
             }
         }
@@ -138,17 +139,19 @@ private struct AppBundleReader {
         }
     }
 
-    private func strings(_ bytes: [UInt8], _ path: String) throws -> [String: LocalizedText] {
+    private func strings(_ bytes: [UInt8], _ path: String) throws -> [TextKey: LocalizedText] {
         guard PropertyListFile.isOne(bytes) else {
             return try StringsFile.read(bytes, file: path).mapValues { LocalizedText(format: $0) }
         }
         return try PropertyListFile.members(bytes, file: path, limits: limits)
-            .compactMapValues { $0.text.map { LocalizedText(format: $0) } }
+            .reduce(into: [:]) { texts, member in
+                texts[TextKey(member.name)] = member.value.text.map { LocalizedText(format: $0) }
+            }
     }
 
     private mutating func readCatalog(_ path: String) throws {
         let bytes = try BundleFile.read(path, limit: limits.fileBytes)
-        let catalog = try StringCatalog.read(bytes, file: path)
+        let catalog = try StringCatalog.read(bytes, file: path, limits: limits)
         if !hasDevelopmentLanguage { bundle.developmentLanguage = catalog.source }
         bundle.untranslatedKeys.formUnion(catalog.untranslated)
         for (language, texts) in catalog.languages {

@@ -1,4 +1,5 @@
 import Foundation
+import HeraldJSON
 import HeraldModel
 
 /// The parts of an app's `Info.plist` and folder that do not affect presentation.
@@ -77,7 +78,7 @@ extension AppInformation {
         )
     }
 
-    private mutating func readRegistration(_ members: [String: PayloadValue], file: String) throws {
+    private mutating func readRegistration(_ members: JSON.Object, file: String) throws {
         switch members["aps-environment"]?.text {
         case nil: break
         case "production": environment = .production

@@ -1,3 +1,5 @@
+import HeraldJSON
+
 /// Reads Apple's binary property lists (`bplist00`).
 ///
 /// Foundation's reader has no limits. A hostile file can contain an array that is its own element, or one long text a million
@@ -18,7 +20,7 @@ struct BinaryPropertyList {
     }
 
     /// Reads a value with at most `limit` objects.
-    static func read(_ bytes: [UInt8], file: String, limit: Int) throws -> PayloadValue {
+    static func read(_ bytes: [UInt8], file: String, limit: Int) throws -> JSON {
         let damaged = BundleError(file, "is a damaged binary property list")
         guard bytes.count >= 40 else { throw damaged }
         let trailer = bytes[(bytes.count - 32)...]
@@ -63,15 +65,15 @@ struct BinaryPropertyList {
 
     private var damaged: BundleError { BundleError(file, "is a damaged binary property list") }
 
-    private mutating func object(_ index: Int, depth: Int) throws -> PayloadValue {
-        guard depth <= PayloadReader.maximumDepth, offsets.indices.contains(index), room > 0 else { throw damaged }
+    private mutating func object(_ index: Int, depth: Int) throws -> JSON {
+        guard depth <= PropertyListFile.maximumDepth, offsets.indices.contains(index), room > 0 else { throw damaged }
         room -= 1
         var place = offsets[index]
         let marker = bytes[place]
         place += 1
         switch marker >> 4 {
         case 0x0: return marker == 0x08 ? .boolean(false) : marker == 0x09 ? .boolean(true) : .null
-        case 0x1: return .number(Double(try integer(&place, size: 1 << (marker & 0x0F))))
+        case 0x1: return .number(JSON.Number(try integer(&place, size: 1 << (marker & 0x0F))))
         case 0x2: return try real(place, size: 1 << (marker & 0x0F))
         case 0x5, 0x7:
             let count = try length(marker, &place)
@@ -89,7 +91,7 @@ struct BinaryPropertyList {
         case 0xA, 0xC:
             let count = try length(marker, &place)
             try checkReferences(place, count)
-            var elements: [PayloadValue] = []
+            var elements: [JSON] = []
             for position in 0..<count {
                 elements.append(try object(try reference(place, position), depth: depth + 1))
             }
@@ -98,7 +100,7 @@ struct BinaryPropertyList {
             let count = try length(marker, &place)
             // The keys, then the values.
             try checkReferences(place, 2 * count)
-            var members: [String: PayloadValue] = [:]
+            var members: JSON.Object = [:]
             for position in 0..<count {
                 let key = try object(try reference(place, position), depth: depth + 1)
                 guard case .string(let name) = key else { throw damaged }
@@ -143,21 +145,24 @@ struct BinaryPropertyList {
         return Int(count)
     }
 
-    private func integer(_ place: inout Int, size: Int) throws -> Int64 {
+    private func integer(_ place: inout Int, size: Int) throws -> Int128 {
         guard size <= 16 else { throw damaged }
         let raw = try slice(place, size)
         place += size
-        // Integers of 16 bytes hold values beyond 64 bits, which do not occur here.
-        return Int64(bitPattern: raw.suffix(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) })
+        let bits = raw.reduce(UInt128(0)) { $0 << 8 | UInt128($1) }
+        // Integers of 8 bytes and more have a sign. Unsigned ones of 64 bits have 16 bytes.
+        return size == 8 ? Int128(Int64(truncatingIfNeeded: bits)) : Int128(truncatingIfNeeded: bits)
     }
 
-    private func real(_ place: Int, size: Int) throws -> PayloadValue {
+    private func real(_ place: Int, size: Int) throws -> JSON {
         let raw = try slice(place, size)
         let bits = raw.suffix(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+        let real: Double
         switch size {
-        case 4: return .number(Double(Float(bitPattern: UInt32(truncatingIfNeeded: bits))))
-        case 8: return .number(Double(bitPattern: bits))
+        case 4: real = Double(Float(bitPattern: UInt32(truncatingIfNeeded: bits)))
+        case 8: real = Double(bitPattern: bits)
         default: throw damaged
         }
+        return JSON.Number(real).map { .number($0) } ?? .null
     }
 }

@@ -1,3 +1,5 @@
+import HeraldJSON
+
 /// A notification category with its buttons, from the app's `NotificationCategories.json` or registered by the app.
 public struct NotificationCategory: Hashable, Sendable, Codable {
     /// A button.
@@ -58,7 +60,7 @@ public struct NotificationCategory: Hashable, Sendable, Codable {
     /// Reads the declarations: `{"INVITATION":{"actions":[{"identifier":"accept","title":"Accept"}]}}`.
     /// - Throws: ``BundleError``.
     static func read(_ bytes: [UInt8], file: String, limits: BundleLimits) throws -> [String: NotificationCategory] {
-        guard case .object(let members, _) = PayloadReader.read(bytes) else {
+        guard let members = JSON.Object(bytes, rules: .lenient) else {
             throw BundleError(file, "is not a JSON object")
         }
         return try read(members, file: file, limits: limits)
@@ -67,7 +69,7 @@ public struct NotificationCategory: Hashable, Sendable, Codable {
     /// Reads the members of that object.
     /// - Throws: ``BundleError``.
     static func read(
-        _ members: [String: PayloadValue],
+        _ members: JSON.Object,
         file: String,
         limits: BundleLimits
     ) throws -> [String: NotificationCategory] {
@@ -77,8 +79,9 @@ public struct NotificationCategory: Hashable, Sendable, Codable {
                 "has \(members.count) categories, and may have \(limits.categories): remove those that no payload names"
             )
         }
+        // Names that differ by normalization only are one key of a dictionary.
         return try Dictionary(
-            uniqueKeysWithValues: members.map { name, entry in
+            members.map { name, entry in
                 guard name.utf8.count <= limits.actionTextBytes else {
                     throw BundleError(
                         file,
@@ -100,18 +103,19 @@ public struct NotificationCategory: Hashable, Sendable, Codable {
                     actions: try actions.map { try action($0, of: name, file: file, limits: limits) }
                 )
                 return (name, category)
-            }
+            },
+            uniquingKeysWith: { $1 }
         )
     }
 
     /// The members of the object that declares the categories; of several with the same identifier, the last counts.
-    static func members(_ categories: [NotificationCategory]) -> [String: PayloadValue] {
-        Dictionary(categories.map { ($0.identifier, $0.json) }) { $1 }
+    static func members(_ categories: [NotificationCategory]) -> JSON.Object {
+        categories.reduce(into: [:]) { $0[$1.identifier] = $1.json }
     }
 
-    private var json: PayloadValue {
+    private var json: JSON {
         let actions = actions.map { action in
-            PayloadValue.object([
+            JSON.object([
                 "identifier": .string(action.identifier), "title": .string(action.title),
                 "foreground": .boolean(action.opensApp), "destructive": .boolean(action.isDestructive),
                 "authentication_required": .boolean(action.needsUnlocking), "text_input": .boolean(action.takesText),
@@ -121,7 +125,7 @@ public struct NotificationCategory: Hashable, Sendable, Codable {
     }
 
     private static func action(
-        _ value: PayloadValue,
+        _ value: JSON,
         of category: String,
         file: String,
         limits: BundleLimits

@@ -1,7 +1,11 @@
 import Foundation
+import HeraldJSON
 
 /// Reads binary and XML property lists.
 enum PropertyListFile {
+    /// The deepest nesting.
+    static let maximumDepth = 64
+
     /// Whether a file is a binary or XML property list; otherwise it is in the older text format.
     static func isOne(_ bytes: [UInt8]) -> Bool {
         if BinaryPropertyList.isOne(bytes) { return true }
@@ -11,7 +15,7 @@ enum PropertyListFile {
 
     /// Reads the value of a file.
     /// - Throws: ``BundleError``.
-    static func read(_ bytes: [UInt8], file: String, limits: BundleLimits) throws -> PayloadValue {
+    static func read(_ bytes: [UInt8], file: String, limits: BundleLimits) throws -> JSON {
         if BinaryPropertyList.isOne(bytes) {
             return try BinaryPropertyList.read(bytes, file: file, limit: limits.objects)
         }
@@ -24,8 +28,8 @@ enum PropertyListFile {
             throw BundleError(file, "has a document type with declarations of its own")
         }
         // The outermost level is `<plist>`.
-        guard depth <= PayloadReader.maximumDepth + 1 else {
-            throw BundleError(file, "is nested deeper than \(PayloadReader.maximumDepth) levels")
+        guard depth <= maximumDepth + 1 else {
+            throw BundleError(file, "is nested deeper than \(maximumDepth) levels")
         }
         do {
             return value(try PropertyListSerialization.propertyList(from: Data(bytes), options: [], format: nil))
@@ -35,7 +39,7 @@ enum PropertyListFile {
     }
 
     /// Reads a property list that is a dictionary.
-    static func members(_ bytes: [UInt8], file: String, limits: BundleLimits) throws -> [String: PayloadValue] {
+    static func members(_ bytes: [UInt8], file: String, limits: BundleLimits) throws -> JSON.Object {
         guard let members = try read(bytes, file: file, limits: limits).members else {
             throw BundleError(file, "is not a dictionary")
         }
@@ -88,14 +92,15 @@ enum PropertyListFile {
         return deepest
     }
 
-    private static func value(_ any: Any) -> PayloadValue {
+    private static func value(_ any: Any) -> JSON {
         switch any {
         case let text as String: .string(text)
-        case let members as [String: Any]: .object(members.mapValues(value))
+        case let members as [String: Any]: .object(members.reduce(into: [:]) { $0[$1.key] = value($1.value) })
         case let elements as [Any]: .array(elements.map(value))
         case let truth as Bool: .boolean(truth)
-        case let number as Int: .number(Double(number))
-        case let number as Double: .number(number)
+        case let number as Int: .number(JSON.Number(number))
+        case let number as UInt64: .number(JSON.Number(number))
+        case let number as Double: JSON.Number(number).map { .number($0) } ?? .null
         default: .null
         }
     }

@@ -8,7 +8,7 @@ struct StringsFile {
     ///
     /// Of a repeated key, the last counts.
     /// - Throws: ``BundleError`` with the line.
-    static func read(_ bytes: [UInt8], file: String) throws -> [String: String] {
+    static func read(_ bytes: [UInt8], file: String) throws -> [TextKey: String] {
         var reader = StringsFile(file: file, units: try text(bytes, file: file))
         return try reader.texts()
     }
@@ -38,8 +38,8 @@ struct StringsFile {
         return Array(text.utf16)
     }
 
-    private mutating func texts() throws -> [String: String] {
-        var texts: [String: String] = [:]
+    private mutating func texts() throws -> [TextKey: String] {
+        var texts: [TextKey: String] = [:]
         try skipSpace()
         // The content may be in the braces of an old-style property list.
         let isBraced = take("{")
@@ -50,12 +50,12 @@ struct StringsFile {
             let key = try word()
             try skipSpace()
             if take(";") {
-                texts[key] = key
+                texts[TextKey(key)] = key
                 continue
             }
             guard take("=") else { throw fault("expected = after \"\(key)\"") }
             try skipSpace()
-            texts[key] = try word()
+            texts[TextKey(key)] = try word()
             try skipSpace()
             guard take(";") else { throw fault("expected ; after the text of \"\(key)\"") }
         }
@@ -115,7 +115,7 @@ struct StringsFile {
     private mutating func digits(_ most: Int, radix: UInt32, from start: Int) throws -> UInt16 {
         position = start
         var value: UInt32 = 0
-        while position - start < most, let unit = peek(), let scalar = Unicode.Scalar(unit),
+        while position - start < most, let unit = peek(), unit < 0x80, let scalar = Unicode.Scalar(unit),
             let digit = Character(scalar).hexDigitValue.flatMap({ UInt32(exactly: $0) }), digit < radix
         {
             value = value * radix + digit

@@ -10,7 +10,7 @@ public struct BundleCheck: Sendable {
     /// Checks the texts, sounds and categories of an app.
     public init(_ bundle: AppBundle) {
         texts = bundle.texts.mapValues(\.count)
-        let all = bundle.texts.values.reduce(into: Set<String>()) { $0.formUnion($1.keys) }
+        let all = bundle.texts.values.reduce(into: Set<TextKey>()) { $0.formUnion($1.keys) }
         keys = all.count
         var findings = all.sorted().flatMap { BundleCheck.findings(of: $0, in: bundle) }
         for (name, sound) in bundle.sounds.sorted(by: { $0.key < $1.key }) {
@@ -26,26 +26,27 @@ public struct BundleCheck: Sendable {
         self.findings = findings
     }
 
-    private static func findings(of key: String, in bundle: AppBundle) -> [Finding] {
+    private static func findings(of key: TextKey, in bundle: AppBundle) -> [Finding] {
         let languages = bundle.languages
         var findings: [Finding] = []
         let missing = languages.filter { bundle.texts[$0]?[key] == nil }
         if !missing.isEmpty, !bundle.untranslatedKeys.contains(key) {
-            findings.append(Finding(.warning, key, "key \(key) missing in \(missing.joined(separator: ", "))"))
+            findings.append(Finding(.warning, key.text, "key \(key) missing in \(missing.joined(separator: ", "))"))
         }
         var byCount: [Int: [String]] = [:]
         for language in languages {
             guard let text = bundle.texts[language]?[key] else { continue }
             let format = FormatString(text.format)
             byCount[format.argumentCount, default: []].append(language)
+            for fault in text.faults { findings.append(Finding(.warning, key.text, "\(key) (\(language)) \(fault)")) }
             guard format.mixesOrders else { continue }
-            findings.append(Finding(.warning, key, "\(key) (\(language)) mixes %@ and %1$@: number all of them"))
+            findings.append(Finding(.warning, key.text, "\(key) (\(language)) mixes %@ and %1$@: number all of them"))
         }
         if byCount.count > 1 {
             let counts = byCount.sorted { $0.key < $1.key }.map { count, languages in
                 "\(count) \(count == 1 ? "argument" : "arguments") in \(languages.joined(separator: ", "))"
             }
-            findings.append(Finding(.warning, key, "\(key) takes \(counts.joined(separator: ", but "))"))
+            findings.append(Finding(.warning, key.text, "\(key) takes \(counts.joined(separator: ", but "))"))
         }
         return findings
     }

@@ -33,7 +33,7 @@ enum DestructiveActions {
     static func findings(of name: String, in bundle: AppBundle, place: String) -> [Finding] {
         (bundle.categories[name]?.actions ?? []).compactMap { action in
             guard !action.isDestructive else { return nil }
-            let titles = bundle.languages.map { bundle.texts[$0]?[action.title]?.format ?? action.title }
+            let titles = bundle.languages.map { bundle.texts[$0]?[TextKey(action.title)]?.format ?? action.title }
             guard ([action.identifier, action.title] + titles).contains(where: looksDestructive) else { return nil }
             return Finding(
                 .warning,

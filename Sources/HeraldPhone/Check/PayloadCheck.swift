@@ -1,3 +1,4 @@
+import HeraldJSON
 public import HeraldModel
 
 /// Checks a payload: the service's answer, errors, and probable mistakes.
@@ -31,16 +32,19 @@ public struct PayloadCheck: Sendable {
     /// Checks a payload.
     /// - Parameters:
     ///   - payload: Its bytes, as they would be sent.
-    ///   - pushType: Its `apns-push-type`.
+    ///   - declared: Its `apns-push-type`; nil if the request has none, which is checked as an alert.
     ///   - bundle: The app, for its texts and sounds.
     ///   - now: The time, in UNIX seconds.
-    public init(_ payload: [UInt8], pushType: PushType, bundle: AppBundle? = nil, now: Double) {
+    public init(_ payload: [UInt8], pushType declared: PushType?, bundle: AppBundle? = nil, now: Double) {
+        let pushType = declared ?? .alert
         self.pushType = pushType
         size = payload.count
         let compact = PayloadCheck.compactSize(of: payload)
         compactSize = compact
         var findings: [Finding] = []
-        let outcome = payload.count > PayloadCheck.examinedBytes ? nil : PayloadReader.read(payload)
+        let isExamined = payload.count <= PayloadCheck.examinedBytes
+        let verdict = isExamined ? PayloadScanner.scan(payload) : nil
+        let content = isExamined ? try? JSON.listingRepeatedNames(payload, rules: .payload) : nil
         if payload.isEmpty {
             refusal = .payloadEmpty
             findings.append(Finding(.error, "", "the payload is empty: the shortest is {\"aps\":{}}"))
@@ -51,7 +55,7 @@ public struct PayloadCheck: Sendable {
             findings.append(
                 Finding(.error, "", "\(payload.count) bytes are more than the \(limit) of \(pushType)\(hint)")
             )
-        } else if case .object = outcome {
+        } else if case .object = verdict {
             refusal = nil
         } else {
             refusal = .badPayload
@@ -59,19 +63,19 @@ public struct PayloadCheck: Sendable {
         let isLong = payload.count > PayloadCheck.binaryBytes
         let binary: BinaryStatus = isLong ? .invalidPayloadSize : refusal?.binaryStatus ?? .noError
         binaryStatus = binary.rawValue
-        if case .object(let members, _) = outcome {
-            localFault = LocalNotification.fault(of: .object(members), bytes: compact)
-        } else {
-            localFault = "the payload must be a JSON object: {\"aps\":{…}}"
-        }
-        switch outcome {
+        localFault = LocalNotification.fault(of: content?.json, bytes: compact)
+        switch verdict {
         case nil: break
         case .malformed(let position):
             if !payload.isEmpty { findings.append(PayloadCheck.malformation(of: payload, at: position)) }
         case .notAnObject:
             findings.append(Finding(.error, "", "the payload must be a JSON object: {\"aps\":{…}}"))
-        case .object(let members, let repeatedKeys):
-            for key in repeatedKeys {
+        case .object:
+            guard let content, let members = content.json.members else {
+                findings.append(Finding(.warning, "", Presentation.Reason.tooDeep.rawValue + ": nothing is shown"))
+                break
+            }
+            for key in content.repeatedNames {
                 findings.append(
                     Finding(
                         .warning,
@@ -81,6 +85,8 @@ public struct PayloadCheck: Sendable {
                 )
             }
             var rules = PayloadRules(pushType: pushType, bundle: bundle, now: now)
+            rules.isSilent = PayloadScanner.isSilent(payload)
+            rules.isTypeDeclared = declared != nil
             rules.check(members)
             findings += rules.findings
         }

@@ -1,3 +1,5 @@
+import HeraldJSON
+
 /// The keys that Apple documents, with their types ("Generating a remote notification").
 struct PayloadKey {
     /// The type of a value.
@@ -15,7 +17,7 @@ struct PayloadKey {
         /// A text, or a dictionary with a key of the bundle, as in alerts of Live Activities.
         case textOrKey
 
-        func fits(_ value: PayloadValue) -> Bool {
+        func fits(_ value: JSON) -> Bool {
             switch (self, value) {
             case (.text, .string), (.textOrNull, .string), (.textOrNull, .null), (.number, .number), (.truth, .boolean),
                 (.dictionary, .object), (.alert, .string), (.alert, .object), (.sound, .string), (.sound, .object),

@@ -1,3 +1,4 @@
+import HeraldJSON
 import HeraldModel
 
 /// The rules for payloads that are JSON objects: keys, types and combinations.
@@ -5,6 +6,10 @@ struct PayloadRules {
     private let pushType: PushType
     private let bundle: AppBundle?
     private let now: Double
+    /// Whether the service takes the payload for a background notification if no push type is declared.
+    var isSilent = false
+    /// Whether the request declares the push type.
+    var isTypeDeclared = true
     private(set) var findings: [Finding] = []
 
     init(pushType: PushType, bundle: AppBundle?, now: Double) {
@@ -17,7 +22,7 @@ struct PayloadRules {
         findings.append(Finding(.warning, place, message))
     }
 
-    mutating func check(_ members: [String: PayloadValue]) {
+    mutating func check(_ members: JSON.Object) {
         checkTop(members)
         if let value = members["aps"] {
             if let aps = value.members { checkAps(aps) } else { warn("aps", "aps must be a dictionary") }
@@ -27,34 +32,25 @@ struct PayloadRules {
         for finding in PersonalData.findings(in: members) { findings.append(finding) }
     }
 
-    private mutating func checkTop(_ members: [String: PayloadValue]) {
-        for key in members.keys.sorted() where key != "aps" {
+    private mutating func checkTop(_ members: JSON.Object) {
+        for key in members.names.sorted() where key != "aps" {
             if PayloadKey.misplaced.contains(key) {
                 warn(key, "\(key) is beside aps, where it is the app's own data: did you mean aps.\(key)?")
             } else if members["aps"] == nil, PayloadKey.likely(key, in: ["aps"]) != nil {
                 warn(key, "\(key) is not a known key: did you mean aps?")
             }
         }
-        if isUnread(.object(members)) {
+        if let drill = members["herald"]?.members?["drill"], drill != .null {
             warn(
-                "",
-                "it is nested deeper than \(PayloadReader.maximumDepth) levels: many JSON parsers refuse that"
+                "herald.drill",
+                "herald.drill asks for a failure on purpose: only Herald's HTTP/2 API with payload-drills heeds it, and every "
+                    + "other service delivers the notification"
             )
         }
     }
 
-    /// Whether a value contains one that was not read; the reader limits the depth.
-    private func isUnread(_ value: PayloadValue) -> Bool {
-        switch value {
-        case .unread: true
-        case .array(let elements): elements.contains(where: isUnread)
-        case .object(let members): members.values.contains(where: isUnread)
-        default: false
-        }
-    }
-
-    private mutating func checkAps(_ aps: [String: PayloadValue]) {
-        for key in aps.keys.sorted() {
+    private mutating func checkAps(_ aps: JSON.Object) {
+        for key in aps.names.sorted() {
             if let kind = PayloadKey.aps[key] {
                 checkType(of: aps[key], kind, at: "aps.\(key)")
             } else if let likely = PayloadKey.likely(key, in: PayloadKey.aps.keys) {
@@ -74,7 +70,7 @@ struct PayloadRules {
         checkBundle(aps)
     }
 
-    private mutating func checkType(of value: PayloadValue?, _ kind: PayloadKey.Kind, at place: String) {
+    private mutating func checkType(of value: JSON?, _ kind: PayloadKey.Kind, at place: String) {
         guard let value else { return }
         if !kind.fits(value) {
             warn(place, "\(place) must be \(kind.words)")
@@ -83,20 +79,26 @@ struct PayloadRules {
         }
     }
 
-    private mutating func checkValues(_ aps: [String: PayloadValue]) {
-        if let badge = aps["badge"]?.double, badge < 0 || badge.rounded() != badge {
-            warn("aps.badge", "aps.badge must be a whole number, 0 or more")
+    private mutating func checkValues(_ aps: JSON.Object) {
+        if let badge = aps["badge"], badge.number != nil, badge.badge == nil {
+            warn("aps.badge", "aps.badge must be a whole number from 0 to \(PhoneAction.highestBadge)")
         }
         if let level = aps["interruption-level"]?.text,
             !["passive", "active", "time-sensitive", "critical"].contains(level)
         {
             warn("aps.interruption-level", "\(level) is none of passive, active, time-sensitive and critical")
         }
-        if pushType != .liveactivity, let score = aps["relevance-score"]?.double, !(0...1).contains(score) {
+        if pushType != .liveactivity, let score = aps["relevance-score"], score.number != nil, !score.isShare {
             warn("aps.relevance-score", "aps.relevance-score must be from 0 to 1")
         }
         for key in ["stale-date", "dismissal-date", "timestamp"] {
-            guard let date = aps[key]?.double else { continue }
+            guard let value = aps[key], let number = value.number else { continue }
+            guard let date = value.time else {
+                let isMilliseconds = number.double.map { (100_000_000_000...100_000_000_000_000).contains($0) } ?? false
+                let hint = isMilliseconds ? "; this looks like milliseconds" : ", in the years 1 to 9999"
+                warn("aps.\(key)", "aps.\(key) must be UNIX seconds\(hint)")
+                continue
+            }
             if date > 100_000_000_000 {
                 warn("aps.\(key)", "aps.\(key) must be UNIX seconds; this looks like milliseconds")
             } else if key == "stale-date", date <= now {
@@ -110,7 +112,7 @@ struct PayloadRules {
     }
 
     /// Checks keys that must, or must not, be combined.
-    private mutating func checkMixture(_ aps: [String: PayloadValue]) {
+    private mutating func checkMixture(_ aps: JSON.Object) {
         let noticeable = ["alert", "badge", "sound"].filter { aps[$0] != nil && aps[$0] != .null }
         let wakes = aps["content-available"]?.isOne == true
         let hasAlert = aps["alert"] != nil && aps["alert"] != .null
@@ -122,10 +124,12 @@ struct PayloadRules {
             }
             if !wakes { warn("aps.content-available", "a background push needs \"content-available\":1") }
         case .alert:
-            if noticeable.isEmpty, wakes {
+            if isSilent {
                 warn("aps", "it is silent: send it with push type background and priority 5")
             } else if noticeable.isEmpty {
                 warn("aps", "it has nothing for the user: an alert push needs alert, badge or sound")
+            } else if wakes, !isTypeDeclared {
+                findings.append(Finding(.note, "aps.content-available", Self.wakingAlert(noticeable)))
             }
         default: break
         }
@@ -135,7 +139,12 @@ struct PayloadRules {
         if aps["category"] != nil, !hasAlert { warn("aps.category", "the buttons of a category need an alert") }
     }
 
-    private mutating func checkActivity(_ aps: [String: PayloadValue]) {
+    private static func wakingAlert(_ noticeable: [String]) -> String {
+        "beside \(noticeable.joined(separator: " and ")) it is not silent: the device shows the notification and wakes the app; "
+            + "by Apple's guide of 2015 the app may not be woken. Name the push type: alert"
+    }
+
+    private mutating func checkActivity(_ aps: JSON.Object) {
         let event = aps["event"]?.text
         if let event, !["start", "update", "end"].contains(event) {
             warn("aps.event", "\(event) is none of start, update and end")
@@ -151,10 +160,10 @@ struct PayloadRules {
         }
     }
 
-    private mutating func checkSound(_ sound: PayloadValue?, at place: String) {
+    private mutating func checkSound(_ sound: JSON?, at place: String) {
         guard let sound else { return }
         if let members = sound.members {
-            for key in members.keys.sorted() {
+            for key in members.names.sorted() {
                 if let kind = PayloadKey.sound[key] {
                     checkType(of: members[key], kind, at: "\(place).\(key)")
                 } else {
@@ -162,7 +171,7 @@ struct PayloadRules {
                     warn("\(place).\(key)", "\(place).\(key) is not a known key\(likely ?? "")")
                 }
             }
-            if let volume = members["volume"]?.double, !(0...1).contains(volume) {
+            if let volume = members["volume"], volume.number != nil, !volume.isShare {
                 warn("\(place).volume", "\(place).volume must be from 0 to 1")
             }
         }
@@ -177,10 +186,10 @@ struct PayloadRules {
 
     // MARK: - Texts and the bundle
 
-    private mutating func checkAlert(_ alert: PayloadValue) {
+    private mutating func checkAlert(_ alert: JSON) {
         if alert == .string("") { warn("aps.alert", "aps.alert is empty: nothing is shown") }
         guard let members = alert.members else { return }
-        for key in members.keys.sorted() {
+        for key in members.names.sorted() {
             let place = "aps.alert.\(key)"
             if let kind = PayloadKey.alert[key], key != "sound" || pushType == .liveactivity {
                 let isPlain = kind == .textOrKey && pushType != .liveactivity
@@ -209,7 +218,7 @@ struct PayloadRules {
     }
 
     /// Checks that a watch can show the title, and that the dictionary is worth its bytes.
-    private mutating func checkBrevity(_ members: [String: PayloadValue]) {
+    private mutating func checkBrevity(_ members: JSON.Object) {
         let limit = PayloadCheck.glanceCharacters
         let reason = "a watch shows a title only briefly, and \(limit) can be read at a glance"
         if let title = members["title"]?.text, title.count > limit {
@@ -218,7 +227,7 @@ struct PayloadRules {
         if let bundle, let key = members["title-loc-key"]?.text {
             let arguments = (members["title-loc-args"]?.elements ?? []).map(\.argument)
             let long = bundle.languages.filter { language in
-                guard let text = bundle.texts[language]?[key] else { return false }
+                guard let text = bundle.texts[language]?[TextKey(key)] else { return false }
                 return FormatString(text.format).filled(with: arguments).count > limit
             }
             if !long.isEmpty {
@@ -242,7 +251,7 @@ struct PayloadRules {
     }
 
     /// Checks a key of the bundle and its arguments in every language.
-    private mutating func checkKey(_ key: PayloadValue?, _ arguments: PayloadValue?, at place: String) {
+    private mutating func checkKey(_ key: JSON?, _ arguments: JSON?, at place: String) {
         guard let key = key?.text else {
             if arguments?.elements?.isEmpty == false { warn(place, "there are arguments without \(place)") }
             return
@@ -250,7 +259,7 @@ struct PayloadRules {
         guard let bundle else { return }
         let given = arguments?.elements?.count ?? 0
         let languages = bundle.languages
-        let missing = languages.filter { bundle.texts[$0]?[key] == nil }
+        let missing = languages.filter { bundle.texts[$0]?[TextKey(key)] == nil }
         if languages.isEmpty {
             warn(place, "key \(key) does not exist: the bundle has no Localizable.strings")
         } else if !missing.isEmpty {
@@ -258,7 +267,7 @@ struct PayloadRules {
         }
         var byCount: [Int: [String]] = [:]
         for language in languages {
-            guard let text = bundle.texts[language]?[key] else { continue }
+            guard let text = bundle.texts[language]?[TextKey(key)] else { continue }
             let format = FormatString(text.format)
             byCount[format.argumentCount, default: []].append(language)
             if let conversion = format.foreignConversions.first {
@@ -268,6 +277,7 @@ struct PayloadRules {
                 )
             }
             if format.mixesOrders { warn(place, "\(key) (\(language)) mixes %@ and %1$@: number all of them") }
+            for fault in text.faults { warn(place, "\(key) (\(language)) \(fault)") }
             if text.isPlural {
                 warn(place, "\(key) (\(language)) is a plural: arguments are texts, so the form other is shown")
             }
@@ -280,7 +290,7 @@ struct PayloadRules {
     }
 
     /// Checks the image, category and background mode that the payload needs in the bundle.
-    private mutating func checkBundle(_ aps: [String: PayloadValue]) {
+    private mutating func checkBundle(_ aps: JSON.Object) {
         guard let bundle else { return }
         if let image = aps["alert"]?.members?["launch-image"]?.text, bundle.image(image) == nil {
             warn("aps.alert.launch-image", "launch image \(image) is not in the bundle")

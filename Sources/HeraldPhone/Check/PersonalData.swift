@@ -1,20 +1,22 @@
+import HeraldJSON
+
 /// Finds data that should not be in a payload: personal data and secrets.
 enum PersonalData {
     /// The most findings.
     static let maximumFindings = 10
 
     /// The findings, at most one for each place.
-    static func findings(in members: [String: PayloadValue]) -> [Finding] {
+    static func findings(in members: JSON.Object) -> [Finding] {
         var findings: [Finding] = []
         visit(.object(members), at: "", key: "", &findings)
         return findings
     }
 
-    private static func visit(_ value: PayloadValue, at place: String, key: String, _ findings: inout [Finding]) {
+    private static func visit(_ value: JSON, at place: String, key: String, _ findings: inout [Finding]) {
         guard findings.count < maximumFindings else { return }
         switch value {
         case .object(let members):
-            for name in members.keys.sorted() {
+            for name in members.names.sorted() {
                 guard let member = members[name] else { continue }
                 visit(member, at: place.isEmpty ? name : "\(place).\(name)", key: name, &findings)
             }

@@ -1,24 +1,21 @@
-import Foundation
+package import HeraldJSON
 import HeraldModel
 
-/// Encodes a JSON object on one line.
+/// Writes a JSON object on one line.
 package enum JSONLine {
-    /// An object without a line break, with one more member that is already JSON; empty if it cannot be encoded.
-    package static func bytes(_ object: some Encodable, adding member: (name: String, json: [UInt8])? = nil) -> [UInt8]
-    {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        guard var bytes = (try? encoder.encode(object)).map(Array.init) else { return [] }
+    /// An object without a line break, with one more member that is already JSON.
+    package static func bytes(_ object: JSON.Object, adding member: (name: String, json: [UInt8])? = nil) -> [UInt8] {
+        var bytes = JSON.object(object).bytes
         if let member {
             bytes.removeLast()
-            if bytes.count > 1 { bytes.append(UInt8(ascii: ",")) }
+            if !object.isEmpty { bytes.append(UInt8(ascii: ",")) }
             bytes += Array("\"\(member.name)\":".utf8) + member.json + [UInt8(ascii: "}")]
         }
         return bytes
     }
 
-    /// A payload on one line, byte for byte except line breaks, so that numbers keep all their digits; nil if it is not
-    /// JSON.
+    /// A payload on one line, byte for byte except line breaks, so that repeated keys stay as they were sent; nil if it is
+    /// not JSON.
     ///
     /// Line breaks become spaces, which mean the same: strings contain none (RFC 8259 §7).
     package static func payload(_ payload: [UInt8]) -> [UInt8]? {

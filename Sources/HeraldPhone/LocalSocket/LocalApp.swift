@@ -1,4 +1,5 @@
 import Foundation
+public import HeraldJSON
 public import HeraldModel
 
 /// An app on this machine that gets its notifications from the agent, over the agent's local socket.
@@ -32,7 +33,7 @@ public struct LocalApp: Sendable {
         /// The identifier of a local notification; nil for a remote one.
         public var local: String?
         /// The payload.
-        public var payload: PayloadValue
+        public var payload: JSON
         /// The reason why the app gets it.
         public var cause: Cause
         /// The button that the user pressed.
@@ -111,7 +112,7 @@ public struct LocalApp: Sendable {
         _ body: @Sendable (LocalApp) async throws -> Result
     ) async throws -> Result {
         try await LocalClient.with(socket: socket) { client in
-            let kinds = NotificationKind.allCases.filter(wants.contains).map { PayloadValue.string($0.rawValue) }
+            let kinds = NotificationKind.allCases.filter(wants.contains).map { JSON.string($0.rawValue) }
             try await client.ask([
                 "do": .string("register"), "topic": .string(topic.name), "wants": .array(kinds),
             ])
@@ -150,17 +151,14 @@ public struct LocalApp: Sendable {
     /// Notifications that are shown already keep their buttons. Of several with the same identifier, the last counts.
     /// - Throws: ``DeviceError/Code/unreachable``, ``DeviceError/Code/notPossible``.
     public func setCategories(_ categories: [NotificationCategory]) async throws {
-        try await client.ask([
-            "do": .string("categories"), "topic": .string(topic.name),
-            "categories": .object(NotificationCategory.members(categories)),
-        ])
+        try await device.perform(.categories(topic, categories))
     }
 
     /// Schedules a local notification; replaces the pending one with its identifier.
     /// - Throws: ``DeviceError/Code/unreachable``; ``DeviceError/Code/notPossible`` if the payload shows nothing, the moment is
     ///   past, or 64 are pending.
     public func schedule(_ notification: LocalNotification) async throws {
-        try await client.ask(notification.request(for: topic))
+        try await device.perform(.schedule(topic, notification))
     }
 
     /// The app's pending local notifications, the next one first.
@@ -172,9 +170,7 @@ public struct LocalApp: Sendable {
     /// Cancels a pending local notification, or all of the app; those on the screen remain.
     /// - Throws: ``DeviceError/Code/unreachable``; ``DeviceError/Code/notPossible`` if none with this identifier is pending.
     public func cancel(_ id: String?) async throws {
-        var request: [String: PayloadValue] = ["do": .string("cancel"), "topic": .string(topic.name)]
-        if let id { request["notification"] = .string(id) }
-        try await client.ask(request)
+        try await device.perform(.cancel(topic, id: id))
     }
 
     /// The user's languages in order of preference, for a provider that writes texts in them.
@@ -186,7 +182,7 @@ public struct LocalApp: Sendable {
 
 extension LocalApp.Event {
     init?(_ line: [UInt8]) {
-        guard case .object(let members, _) = PayloadReader.read(line) else { return nil }
+        guard let members = JSON.Object(line, rules: .lenient) else { return nil }
         let topic = members["topic"]?.text.flatMap { Topic($0) }
         func kinds() -> Set<NotificationKind> {
             Set((members["granted"]?.elements ?? []).compactMap { $0.text.flatMap { NotificationKind(rawValue: $0) } })

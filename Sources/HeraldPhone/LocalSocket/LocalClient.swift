@@ -1,5 +1,6 @@
 import Foundation
 import HeraldDevice
+package import HeraldJSON
 import NIOCore
 import NIOPosix
 import Synchronization
@@ -15,9 +16,9 @@ package final class LocalClient: Sendable {
 
     private struct State {
         var lastID = 0
-        var waiting: [Int: CheckedContinuation<[String: PayloadValue], any Error>] = [:]
+        var waiting: [Int: CheckedContinuation<JSON.Object, any Error>] = [:]
         /// Answers that arrived before their request waited for them.
-        var early: [Int: [String: PayloadValue]] = [:]
+        var early: [Int: JSON.Object] = [:]
         var isClosed = false
         var reason = LocalClient.gone
     }
@@ -71,13 +72,13 @@ package final class LocalClient: Sendable {
     /// Throws ``DeviceError/Code/notPossible`` with the agent's explanation if it refuses, ``DeviceError/Code/unreachable`` if
     /// the connection is closed.
     @discardableResult
-    package func ask(_ request: [String: PayloadValue]) async throws -> [String: PayloadValue] {
+    package func ask(_ request: JSON.Object) async throws -> JSON.Object {
         let id = state.withLock { state in
             state.lastID += 1
             return state.lastID
         }
         var request = request
-        request["id"] = .number(Double(id))
+        request["id"] = .number(JSON.Number(id))
         let line = LocalMessage.line(request)
         do {
             try await outbound.write(ByteBuffer(bytes: line))
@@ -117,13 +118,16 @@ package final class LocalClient: Sendable {
 
     /// - Returns: Whether to read on.
     private func take(_ line: [UInt8]) -> Bool {
-        guard case .object(let members, _) = PayloadReader.read(line) else { return true }
+        // Without its answer, a request would wait for ever.
+        guard let members = JSON.Object(line, rules: .lenient) else {
+            return end(DeviceError(.notPossible, "the agent's answer cannot be read: it is of another version"))
+        }
         guard members["event"] == nil, let id = members["id"]?.integer else {
-            guard case .dropped = event.yield(line) else { return true }
-            state.withLock {
-                $0.reason = DeviceError(.unreachable, "disconnected: \(Self.maximumUnread) events were not read")
+            if members["event"] == nil, let words = members["error"]?.text {
+                return end(DeviceError(.notPossible, words))
             }
-            return false
+            guard case .dropped = event.yield(line) else { return true }
+            return end(DeviceError(.unreachable, "disconnected: \(Self.maximumUnread) events were not read"))
         }
         let waiting = state.withLock { state in
             let waiting = state.waiting.removeValue(forKey: id)
@@ -132,6 +136,13 @@ package final class LocalClient: Sendable {
         }
         waiting?.resume(returning: members)
         return true
+    }
+
+    /// Ends the connection for a reason.
+    /// - Returns: Whether to read on: no.
+    private func end(_ reason: DeviceError) -> Bool {
+        state.withLock { $0.reason = reason }
+        return false
     }
 
     private func close() {

@@ -1,5 +1,6 @@
 import Foundation
 import HeraldDevice
+import HeraldJSON
 import HeraldModel
 import NIOCore
 
@@ -87,13 +88,13 @@ struct LocalConnection: Sendable {
 
     /// A reply that has to wait.
     private struct PendingReply: Sendable {
-        let id: PayloadValue
+        let id: JSON
         let run: @Sendable () async -> Void
     }
 
     /// Answers a request, or returns a reply that has to wait.
     private func take(_ line: [UInt8]) async -> PendingReply? {
-        guard case .object(let members, _) = PayloadReader.read(line) else {
+        guard let members = JSON.Object(line, rules: .lenient) else {
             peer.send(
                 LocalMessage.failure(.null, "a line must be an object of JSON, like {\"id\":1,\"do\":\"device\"}")
             )
@@ -128,17 +129,17 @@ struct LocalConnection: Sendable {
             case .languages:
                 let languages = await agent.languages
                 peer.send(LocalMessage.answer(id, ["languages": .array(languages.map { .string($0) })]))
-            case .device: peer.send(LocalMessage.answer(id, "device", await agent.snapshot()))
+            case .device: peer.send(try LocalMessage.answer(id, "device", await agent.snapshot()))
             case .watch:
                 peer.send(LocalMessage.answer(id))
-                return PendingReply(id: id) { await watch() }
+                return PendingReply(id: id) { await watch(id) }
             case .shown: return try shown(id, members)
             case .pending:
                 let topic = members["topic"] == nil ? nil : try topic(members)
-                peer.send(LocalMessage.answer(id, "pending", try await agent.pending(of: topic)))
+                peer.send(try LocalMessage.answer(id, "pending", try await agent.pending(of: topic)))
             case nil:
                 guard PhoneAction.verbs.contains(members["do"]?.text ?? "") else { throw Self.unknownVerb }
-                try await agent.perform(try JSONDecoder().decode(PhoneAction.self, from: Data(line)))
+                try await agent.perform(try JSON.object(members).decode(PhoneAction.self))
                 peer.send(LocalMessage.answer(id))
             }
         } catch DecodingError.dataCorrupted(let context) {
@@ -150,19 +151,18 @@ struct LocalConnection: Sendable {
     }
 
     /// Sends a snapshot after each change, as fast as the peer reads.
-    private func watch() async {
+    private func watch(_ id: JSON) async {
         for await snapshot in await agent.snapshots() {
-            let line = LocalMessage.line(encodable: WatchedDevice(event: "device", device: snapshot))
-            do { try await outbound.write(ByteBuffer(bytes: line)) } catch { return }
+            do {
+                let line = LocalMessage.event("device", ["device": try JSON(encoding: snapshot)])
+                try await outbound.write(ByteBuffer(bytes: line))
+            } catch {
+                return peer.send(LocalMessage.failure(id, "the device is not watched any more: \(error)"))
+            }
         }
     }
 
-    private struct WatchedDevice: Encodable {
-        let event: String
-        let device: PhoneSnapshot
-    }
-
-    private func shown(_ id: PayloadValue, _ members: [String: PayloadValue]) throws -> PendingReply? {
+    private func shown(_ id: JSON, _ members: JSON.Object) throws -> PendingReply? {
         guard let name = members["notification"]?.text ?? members["apns_id"]?.text,
             members["notification"] != nil || NotificationID(name) != nil
         else {
@@ -171,24 +171,31 @@ struct LocalConnection: Sendable {
                 "\"shown\" needs the \"apns_id\", a UUID, or the \"notification\" of a local one"
             )
         }
-        let seconds = min(max(members["wait"]?.double ?? 0, 0), 600)
+        guard let seconds = (members["wait"] ?? .number(0)).double, seconds >= 0 else {
+            throw DeviceError(.notPossible, "\"wait\" must be a number of seconds from 0 to 600")
+        }
         return PendingReply(id: id) { [agent, peer] in
-            if let record = await agent.displayRecord(named: name, within: .milliseconds(Int64(seconds * 1000))) {
-                peer.send(LocalMessage.answer(id, "shown", record))
-            } else if !Task.isCancelled {
-                peer.send(LocalMessage.failure(id, "no notification \(name) has arrived on this device"))
+            let wait = Duration.milliseconds(Int64(min(seconds, 600) * 1000))
+            guard let record = await agent.displayRecord(named: name, within: wait) else {
+                guard !Task.isCancelled else { return }
+                return peer.send(LocalMessage.failure(id, "no notification \(name) has arrived on this device"))
+            }
+            do {
+                peer.send(try LocalMessage.answer(id, "shown", record))
+            } catch {
+                peer.send(LocalMessage.failure(id, "\(error)"))
             }
         }
     }
 
-    private func topic(_ members: [String: PayloadValue]) throws -> Topic {
+    private func topic(_ members: JSON.Object) throws -> Topic {
         guard let topic = members["topic"]?.text.flatMap({ Topic($0) }) else {
             throw DeviceError(.notPossible, "\"topic\" must be an app, like com.example.app")
         }
         return topic
     }
 
-    private func wants(_ members: [String: PayloadValue]) throws -> [NotificationKind]? {
+    private func wants(_ members: JSON.Object) throws -> [NotificationKind]? {
         guard let value = members["wants"] else { return nil }
         let kinds = value.elements?.map { $0.text.flatMap { NotificationKind(rawValue: $0) } } ?? [nil]
         guard !kinds.contains(nil) else {

@@ -1,5 +1,6 @@
 import Foundation
 import HeraldDevice
+import HeraldJSON
 public import HeraldModel
 
 /// The device of a ``LocalApp``: its state, and the actions of its user.
@@ -42,7 +43,8 @@ public struct LocalDevice: Sendable {
 
     private func displayRecord(_ member: String, _ name: String, _ time: Duration) async throws -> DisplayRecord {
         let answer = try await client.ask([
-            "do": .string("shown"), member: .string(name), "wait": .number(Double(time.wholeMilliseconds) / 1000),
+            "do": .string("shown"), member: .string(name),
+            "wait": try JSON(encoding: Double(time.wholeMilliseconds) / 1000),
         ])
         return try Self.decode(DisplayRecord.self, from: answer["shown"])
     }
@@ -50,21 +52,13 @@ public struct LocalDevice: Sendable {
     /// Performs an action of the user.
     /// - Throws: ``DeviceError/Code/notPossible`` with an explanation; ``DeviceError/Code/unreachable``.
     public func perform(_ action: PhoneAction) async throws {
-        var request = try Self.members(of: action)
-        // On the socket, `id` is the number of the request.
-        if let notification = request.removeValue(forKey: "id") { request["notification"] = notification }
-        try await client.ask(request)
-    }
-
-    /// The members of a value that encodes to a JSON object.
-    static func members(of value: some Encodable) throws -> [String: PayloadValue] {
-        try JSONDecoder().decode([String: PayloadValue].self, from: try JSONEncoder().encode(value))
+        try await client.ask(try action.request())
     }
 
     /// Reads a part of an answer.
-    static func decode<Value: Decodable>(_ type: Value.Type, from part: PayloadValue?) throws -> Value {
+    static func decode<Value: Decodable>(_ type: Value.Type, from part: JSON?) throws -> Value {
         do {
-            return try JSONDecoder().decode(type, from: try JSONEncoder().encode(part ?? .null))
+            return try (part ?? .null).decode(type)
         } catch {
             throw DeviceError(.notPossible, "the agent's answer cannot be read: it is of another version")
         }

@@ -1,17 +1,14 @@
+import HeraldJSON
 import HeraldModel
 
 /// Encodes the agent's messages on the local socket: one JSON object per line.
 enum LocalMessage {
-    static func line(encodable object: some Encodable, adding member: (name: String, json: [UInt8])? = nil) -> [UInt8] {
-        JSONLine.bytes(object, adding: member) + [UInt8(ascii: "\n")]
+    static func line(_ members: JSON.Object, adding member: (name: String, json: [UInt8])? = nil) -> [UInt8] {
+        JSONLine.bytes(members, adding: member) + [UInt8(ascii: "\n")]
     }
 
-    static func line(_ members: [String: PayloadValue]) -> [UInt8] {
-        line(encodable: members)
-    }
-
-    static func event(_ name: String, _ members: [String: PayloadValue]) -> [UInt8] {
-        line(members.merging(["event": .string(name)]) { $1 })
+    static func event(_ name: String, _ members: JSON.Object) -> [UInt8] {
+        line((["event": .string(name)] as JSON.Object).merging(members))
     }
 
     static func line(_ message: AppMessage) -> [UInt8] {
@@ -19,7 +16,7 @@ enum LocalMessage {
         case .permission, .settings, .token, .refused, .languages:
             return message.news.map { event($0.event.rawValue, $0.members) } ?? []
         case .notification(let notification):
-            var members: [String: PayloadValue] = [
+            var members: JSON.Object = [
                 "event": .string("notification"), "topic": .string(notification.topic.name),
                 "apns_id": notification.apnsID.map { .string($0) } ?? .null,
                 "why": .string(notification.cause.rawValue), "state": .string(notification.state.rawValue),
@@ -32,23 +29,22 @@ enum LocalMessage {
     }
 
     /// An object with a payload; a payload that is missing or not JSON is null.
-    static func line(_ members: [String: PayloadValue], payload: [UInt8]?) -> [UInt8] {
-        line(encodable: members, adding: ("payload", payload.flatMap(JSONLine.payload) ?? Array("null".utf8)))
+    static func line(_ members: JSON.Object, payload: [UInt8]?) -> [UInt8] {
+        line(members, adding: ("payload", payload.flatMap(JSONLine.payload) ?? Array("null".utf8)))
     }
 
     /// The answer to a request.
-    static func answer(_ id: PayloadValue, _ members: [String: PayloadValue] = [:]) -> [UInt8] {
-        line(members.merging(["id": id, "ok": .boolean(true)]) { $1 })
+    static func answer(_ id: JSON, _ members: JSON.Object = [:]) -> [UInt8] {
+        line((["id": id, "ok": .boolean(true)] as JSON.Object).merging(members))
     }
 
-    static func answer(_ id: PayloadValue, _ name: String, _ object: some Encodable) -> [UInt8] {
-        line(
-            encodable: ["id": id, "ok": .boolean(true)] as [String: PayloadValue],
-            adding: (name, JSONLine.bytes(object))
-        )
+    /// The answer to a request with one member.
+    /// - Throws: `EncodingError`.
+    static func answer(_ id: JSON, _ name: String, _ value: some Encodable) throws -> [UInt8] {
+        answer(id, [name: try JSON(encoding: value)])
     }
 
-    static func failure(_ id: PayloadValue, _ words: String) -> [UInt8] {
+    static func failure(_ id: JSON, _ words: String) -> [UInt8] {
         line(["id": id, "error": .string(words)])
     }
 }

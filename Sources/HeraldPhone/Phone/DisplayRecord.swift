@@ -117,7 +117,7 @@ public struct DisplayRecord: Codable, Hashable, Sendable {
     @ExplicitNull public var volume: Double?
     /// The image with which the app opens from it.
     @ExplicitNull public var launchImage: String?
-    /// Whether the app was woken for a background run.
+    /// Whether something of the app runs in the background for it: a program of its bundle, or the app on the local socket.
     public var backgroundLaunch: Bool = false
     /// Whether the app was in the foreground and got the payload, and nothing was shown.
     public var deliveredToApp: Bool = false
@@ -176,7 +176,7 @@ extension DisplayRecord {
 
     /// The ``id`` of a local notification that is due at a time in UNIX seconds.
     static func localID(_ name: String, _ topic: Topic, _ due: Double) -> String {
-        localID(name, topic, due: WallTime(milliseconds: Int64(due * 1000)).rfc3339)
+        localID(name, topic, due: WallTime(unixSeconds: due).rfc3339)
     }
 
     private static func localID(_ name: String, _ topic: Topic, due: String) -> String { "\(topic) \(name) \(due)" }

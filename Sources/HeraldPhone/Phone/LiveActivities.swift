@@ -1,3 +1,4 @@
+import HeraldJSON
 import HeraldModel
 
 /// The Live Activities on the screen, newest first.
@@ -6,11 +7,15 @@ struct LiveActivities: Codable, Hashable, Sendable {
 
     /// The `timestamp` of the activity that a payload changes; nil if there is none.
     func timestamp(of app: Topic, payload: [UInt8]) -> Double? {
-        PayloadReader.aps(of: payload).flatMap { index(of: app, $0) }.map { all[$0].timestamp }
+        Self.aps(payload).flatMap { index(of: app, $0) }.map { all[$0].timestamp }
+    }
+
+    private static func aps(_ payload: [UInt8]) -> JSON.Object? {
+        JSON.Object(payload, rules: .payload)?["aps"]?.members
     }
 
     /// The activity with the attributes that the payload names, else the app's newest.
-    private func index(of app: Topic, _ aps: [String: PayloadValue]) -> Int? {
+    private func index(of app: Topic, _ aps: JSON.Object) -> Int? {
         all.firstIndex { $0.app == app && (aps["attributes"] == nil || $0.view.attributes == aps["attributes"]) }
     }
 
@@ -21,9 +26,9 @@ struct LiveActivities: Codable, Hashable, Sendable {
         payload: [UInt8],
         now: Double,
         limit: Int,
-        start: (_ content: PayloadValue, _ attributes: PayloadValue) -> PhoneSnapshot.Activity
+        start: (_ content: JSON, _ attributes: JSON) -> PhoneSnapshot.Activity
     ) {
-        guard let change = presentation.activity, let aps = PayloadReader.aps(of: payload) else { return }
+        guard let change = presentation.activity, let aps = Self.aps(payload) else { return }
         let existing = index(of: app, aps)
         var activity: PhoneState.Activity
         if change.event == "start" {
@@ -36,7 +41,7 @@ struct LiveActivities: Codable, Hashable, Sendable {
         }
         if let existing { all.remove(at: existing) }
         guard change.state != .dismissed else { return }
-        activity.timestamp = aps["timestamp"]?.double ?? now
+        activity.timestamp = aps["timestamp"]?.time ?? now
         activity.view.state = change.state
         activity.view.content = change.content ?? activity.view.content
         activity.view.title = presentation.alert?.title ?? activity.view.title

@@ -1,5 +1,6 @@
 import Foundation
 import HeraldDevice
+import HeraldJSON
 import HeraldModel
 
 /// Local notifications, and the device's clock and time zone.
@@ -44,8 +45,9 @@ extension Phone {
         if case .after(let time) = notification.trigger, time <= .zero {
             throw DeviceError(.notPossible, "the time after which a local notification is due must be above 0")
         }
-        let bytes = JSONLine.bytes(notification.payload).count
-        if let fault = LocalNotification.fault(of: notification.payload, bytes: bytes, limits: limits) {
+        let bytes = notification.payload.bytes
+        let payload = try? JSON(bytes, rules: .payload)
+        if let fault = LocalNotification.fault(of: payload, bytes: bytes.count, limits: limits) {
             throw DeviceError(.notPossible, fault)
         }
     }
@@ -64,7 +66,7 @@ extension Phone {
 
     private mutating func show(_ pending: PendingNotification, _ now: WallTime) -> [PhoneEffect] {
         guard let index = state.apps.firstIndex(where: { $0.topic == pending.topic }) else { return [] }
-        let payload = JSONLine.bytes(pending.notification.payload)
+        let payload = pending.notification.payload.bytes
         var arrival = PhoneState.Arrival(
             topic: pending.topic,
             payload: Data(payload),

@@ -1,3 +1,4 @@
+import HeraldJSON
 import HeraldModel
 
 /// News for an app: its token, its permission and the user's languages.
@@ -28,8 +29,8 @@ extension Phone {
 
 extension AppMessage {
     /// The event and its members, the same on the local socket and for a program of that name; nil for a notification.
-    var news: (event: ProgramEvent, members: [String: PayloadValue])? {
-        func kinds(_ kinds: [NotificationKind]) -> PayloadValue { .array(kinds.map { .string($0.rawValue) }) }
+    var news: (event: ProgramEvent, members: JSON.Object)? {
+        func kinds(_ kinds: [NotificationKind]) -> JSON { .array(kinds.map { .string($0.rawValue) }) }
         switch self {
         case .permission(let topic, let granted):
             return (.permission, ["topic": .string(topic.name), "granted": kinds(granted)])

@@ -1,5 +1,6 @@
 import Foundation
 import HeraldDevice
+import HeraldJSON
 import HeraldModel
 
 /// Notifications that arrive, and the app runs that they start.
@@ -18,15 +19,7 @@ extension Phone {
         let key = SeenNotifications.Key(notification)
         if let key, state.seen.contains(key) { return Reception(isRepeated: true) }
         if let key { state.seen.insert(key) }
-        let arrival = PhoneState.Arrival(
-            topic: notification.topic,
-            apnsID: notification.id?.description,
-            payload: Data(notification.payload),
-            pushType: notification.pushType,
-            collapseID: notification.collapseID,
-            time: now.unixSeconds,
-            priority: notification.priority
-        )
+        let arrival = arrival(of: notification, now)
         guard let index = owner(of: notification.topic) else {
             note("a notification for \(notification.topic), which is not installed, was dropped", now)
             return Reception()
@@ -38,6 +31,26 @@ extension Phone {
             if !effects.isEmpty { return Reception(effects: effects) }
         }
         return present(arrival, index, extension: nil, payload: notification.payload, now)
+    }
+
+    /// Records a notification that the device cannot handle, and does nothing else.
+    mutating func skip(_ notification: ReceivedNotification, _ reason: String, _ now: WallTime) -> Reception {
+        note("a notification for \(notification.topic) was skipped: \(reason)", now)
+        guard let index = owner(of: notification.topic) else { return Reception() }
+        let record = record(of: arrival(of: notification, now), Presentation(), index, because: reason)
+        return Reception(effects: [.record(record)], record: record)
+    }
+
+    private func arrival(of notification: ReceivedNotification, _ now: WallTime) -> PhoneState.Arrival {
+        PhoneState.Arrival(
+            topic: notification.topic,
+            apnsID: notification.id?.description,
+            payload: Data(notification.payload),
+            pushType: notification.pushType,
+            collapseID: notification.collapseID,
+            time: now.unixSeconds,
+            priority: notification.priority
+        )
     }
 
     /// Ends the run of a service program, and shows its payload, or the original if that is nil.
@@ -114,21 +127,31 @@ extension Phone {
         }
         if let badge = presentation.badge { state.apps[index].badge = badge }
         if let sound = presentation.sound { play(sound, arrival.topic, now) }
-        effects += deliver(arrival, as: presentation, toApp: index, now)
+        let delivery = deliver(arrival, as: presentation, toApp: index, now)
+        effects += delivery.effects
+        if presentation.backgroundSeconds != nil, !delivery.runsInBackground {
+            record.backgroundLaunch = false
+            record.because.append(Self.nothingToRun)
+        }
         return Reception(effects: [.record(record)] + effects, record: record)
     }
 
-    private func record(of arrival: PhoneState.Arrival, _ shown: Presentation, _ index: Int) -> DisplayRecord {
+    private func record(
+        of arrival: PhoneState.Arrival,
+        _ shown: Presentation,
+        _ index: Int,
+        because reason: String? = nil
+    ) -> DisplayRecord {
         let app = state.apps[index]
         var record = DisplayRecord(
             apnsID: arrival.apnsID ?? "",
             topic: arrival.topic,
-            received: WallTime(milliseconds: Int64(arrival.time * 1000)).rfc3339,
+            received: WallTime(unixSeconds: arrival.time).rfc3339,
             state: app.state,
             badge: app.badge
         )
         record.local = arrival.local
-        record.due = arrival.due.map { WallTime(milliseconds: Int64($0 * 1000)).rfc3339 }
+        record.due = arrival.due.map { WallTime(unixSeconds: $0).rfc3339 }
         record.pushType = arrival.pushType
         record.priority = arrival.priority
         record.payload = String(decoding: arrival.payload, as: UTF8.self)
@@ -137,6 +160,7 @@ extension Phone {
         record.focus = state.isFocused
         record.muted = state.isMuted
         record.take(shown)
+        if let reason { record.because.append("the device cannot handle it: \(reason)") }
         if app.permission == nil { record.because.append("the user has not answered the app's permission request") }
         return record
     }
@@ -195,23 +219,30 @@ extension Phone {
         return effects
     }
 
+    /// The reason why an app was not woken, in words.
+    static let nothingToRun =
+        "the app is not woken: it is not on the local socket, and no program background of its bundle could start"
+
     /// Delivers to the app: the payload in the foreground, a background run, and the run of its `receive` program.
+    /// - Returns: The effects, and whether something of the app runs in the background.
     private mutating func deliver(
         _ arrival: PhoneState.Arrival,
         as presentation: Presentation,
         toApp index: Int,
         _ now: WallTime
-    ) -> [PhoneEffect] {
-        guard !presentation.reasons.contains(.unreadable), presentation.activity == nil,
+    ) -> (effects: [PhoneEffect], runsInBackground: Bool) {
+        guard !presentation.reasons.contains(where: { $0 == .unreadable || $0 == .tooDeep }),
+            presentation.activity == nil,
             arrival.pushType != .liveactivity
-        else { return [] }
+        else { return ([], false) }
         var effects: [PhoneEffect] = []
         if presentation.isDeliveredToApp {
             let app = state.apps[index].topic
             if state.foreground == app { received[app] = arrival }
             effects.append(message(.foreground, arrival, index))
         }
-        if presentation.backgroundSeconds != nil { effects += wake(arrival, index, now) }
+        let woken = presentation.backgroundSeconds == nil ? [] : wake(arrival, index, now)
+        effects += woken
         if presentation.reasons.contains(.endedByUser) { state.apps[index].held = arrival }
         // A silent notification only starts a background run. Others start an app that is not open only if its bundle has
         // the background mode, and the user has not ended it.
@@ -220,10 +251,10 @@ extension Phone {
         if !isSilent, mayStart, state.apps[index].state != .endedByUser {
             effects += run(.receive, of: index, arrival, now)
         }
-        return effects
+        return (effects, !woken.isEmpty)
     }
 
-    /// Wakes an app for a silent notification.
+    /// Wakes an app for a silent notification; no effect if nothing of it can run.
     mutating func wake(_ arrival: PhoneState.Arrival, _ index: Int, _ now: WallTime) -> [PhoneEffect] {
         let topic = state.apps[index].topic
         var effects = run(.background, of: index, arrival, now)
@@ -235,7 +266,7 @@ extension Phone {
             }
             effects.append(message(.background, arrival, index))
         }
-        if state.apps[index].state != .foreground { state.apps[index].state = .background }
+        if !effects.isEmpty, state.apps[index].state != .foreground { state.apps[index].state = .background }
         return effects
     }
 
@@ -270,7 +301,7 @@ extension Phone {
         _ arrival: PhoneState.Arrival?,
         action: String? = nil,
         text: String? = nil,
-        news: [String: PayloadValue]? = nil,
+        news: JSON.Object? = nil,
         _ now: WallTime
     ) -> [PhoneEffect] {
         guard state.apps[index].information.programs.contains(event) else { return [] }

@@ -1,5 +1,6 @@
 import Foundation
 import HeraldDevice
+import HeraldJSON
 import HeraldModel
 
 /// Decides what happens on a simulated device.
@@ -46,6 +47,9 @@ struct Phone {
         self.bundles = bundles
         self.limits = limits
         lastTime = state.lastTime
+        // A state file may have been edited.
+        self.state.clockAhead = min(max(state.clockAhead, -limits.clockSeconds), limits.clockSeconds)
+        self.state.lastNumber = max(0, min(state.lastNumber, .max / 2))
     }
 
     func snapshot(_ now: WallTime) -> PhoneSnapshot {
@@ -341,4 +345,10 @@ struct Phone {
 extension WallTime {
     /// Seconds since the UNIX epoch, with their fraction.
     var unixSeconds: Double { Double(milliseconds) / 1000 }
+
+    /// Makes a moment from seconds since the UNIX epoch; limited to the years 1 to 9999.
+    package init(unixSeconds: Double) {
+        let seconds = min(max(unixSeconds, JSON.times.lowerBound), JSON.times.upperBound)
+        self.init(milliseconds: Int64(seconds * 1000))
+    }
 }

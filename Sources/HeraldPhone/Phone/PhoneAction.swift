@@ -1,3 +1,4 @@
+package import HeraldJSON
 public import HeraldModel
 
 /// A part of the user's permission for an app's notifications.
@@ -174,7 +175,7 @@ extension PhoneAction: Codable {
             }
             self = .badge(try topic(), number)
         case .categories:
-            guard let members = try? container.decode([String: PayloadValue].self, forKey: .categories) else {
+            guard let members = try? container.decode(JSON.Object.self, forKey: .categories) else {
                 throw Self.failure(
                     "\"categories\" must be an object, like {\"INVITATION\":{\"actions\":[{\"identifier\":\"accept\","
                         + "\"title\":\"Accept\"}]}}",
@@ -190,7 +191,7 @@ extension PhoneAction: Codable {
                 throw Self.failure(error.description, .categories, container)
             }
         case .schedule:
-            guard let payload = try? container.decode(PayloadValue.self, forKey: .payload), payload.members != nil
+            guard let payload = try? container.decode(JSON.self, forKey: .payload), payload.members != nil
             else {
                 throw Self.failure("\"schedule\" needs the object \"payload\", like {\"aps\":{…}}", .payload, container)
             }
@@ -250,6 +251,17 @@ extension PhoneAction: Codable {
             try write(.install)
             try container.encode(path, forKey: .path)
         }
+    }
+
+    /// The request on the local socket, without its number, which is the `id` there.
+    /// - Throws: `EncodingError`.
+    package func request() throws -> JSON.Object {
+        var members = try JSON(encoding: self).members ?? [:]
+        if let notification = members["id"] {
+            members["notification"] = notification
+            members["id"] = nil
+        }
+        return members
     }
 
     private static func failure(

@@ -32,6 +32,10 @@ public struct PhoneLimits: Hashable, Sendable {
     ///
     /// Beyond that the oldest is dropped. (default: 16)
     public var unheardResponses = 16
+    /// The largest state file, in bytes. (default: 64 MiB, which is also the most that is read)
+    ///
+    /// What would make it larger is refused, and a notification is recorded and skipped.
+    var stateBytes = AgentFolder.maximumStateBytes
     /// The most lines of the log. (default: 100)
     public var lines = 100
     /// The most sounds in a snapshot. (default: 10)

@@ -1,3 +1,4 @@
+public import HeraldJSON
 public import HeraldModel
 
 /// The visible state of a simulated device.
@@ -133,7 +134,7 @@ extension PhoneSnapshot {
         /// The app's own page, which is shown while the app is open.
         @ExplicitNull public var screenURL: String?
         /// The payload of the notification that it was opened with.
-        @ExplicitNull public var openedWith: PayloadValue?
+        @ExplicitNull public var openedWith: JSON?
         /// The last notification that it received while open.
         @ExplicitNull public var received: Delivery?
         /// The last button of a notification that the user pressed, until the app is left.
@@ -191,10 +192,10 @@ extension PhoneSnapshot {
         /// The time of its arrival.
         public var time: Double
         /// Its payload; nil if it is not a JSON object.
-        @ExplicitNull public var payload: PayloadValue?
+        @ExplicitNull public var payload: JSON?
 
         /// Creates a delivery.
-        package init(apnsID: String?, local: String?, time: Double, payload: PayloadValue?) {
+        package init(apnsID: String?, local: String?, time: Double, payload: JSON?) {
             self.apnsID = apnsID
             self.local = local
             self.time = time
@@ -214,14 +215,14 @@ extension PhoneSnapshot {
         /// The identifier of a local notification; nil for a remote one.
         @ExplicitNull public var local: String?
         /// Its payload; nil if it is not a JSON object.
-        @ExplicitNull public var payload: PayloadValue?
+        @ExplicitNull public var payload: JSON?
         /// The identifier of the button.
         public var action: String
         /// The text that the user entered.
         @ExplicitNull public var text: String?
 
         /// Creates a pressed button.
-        package init(apnsID: String?, local: String?, payload: PayloadValue?, action: String, text: String?) {
+        package init(apnsID: String?, local: String?, payload: JSON?, action: String, text: String?) {
             self.action = action
             self.apnsID = apnsID
             self.local = local
@@ -303,9 +304,9 @@ extension PhoneSnapshot {
         /// Its state.
         public var state: Presentation.Activity.State
         /// The content, which changes.
-        public var content: PayloadValue
+        public var content: JSON
         /// The attributes, which do not change.
-        public var attributes: PayloadValue
+        public var attributes: JSON
         /// The title of its last alert.
         @ExplicitNull public var title: String?
         /// The text of its last alert.
@@ -316,7 +317,7 @@ extension PhoneSnapshot {
         @ExplicitNull public var dismissalDate: Double?
 
         /// Creates an activity that has just started.
-        package init(id: String, topic: Topic, app: String, content: PayloadValue, attributes: PayloadValue) {
+        package init(id: String, topic: Topic, app: String, content: JSON, attributes: JSON) {
             self.id = id
             self.topic = topic
             self.app = app

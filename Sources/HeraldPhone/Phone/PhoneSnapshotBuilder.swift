@@ -1,3 +1,4 @@
+import HeraldJSON
 import HeraldModel
 
 /// Builds the snapshot of a phone.
@@ -101,8 +102,7 @@ struct PhoneSnapshotBuilder {
         return [".png", ".jpg", ".jpeg", ".svg"].contains { file.lowercased().hasSuffix($0) } ? file : nil
     }
 
-    private func object(in payload: some Sequence<UInt8>) -> PayloadValue? {
-        guard case .object(let members, _) = PayloadReader.read(Array(payload)) else { return nil }
-        return .object(members)
+    private func object(in payload: some Sequence<UInt8>) -> JSON? {
+        JSON.Object(Array(payload), rules: .payload).map { .object($0) }
     }
 }

@@ -1,5 +1,6 @@
 import Foundation
 import HeraldDevice
+import HeraldJSON
 import HeraldModel
 
 /// The state of a simulated device that is kept over restarts, except bundles.
@@ -139,7 +140,7 @@ struct PhoneRun: Codable, Hashable, Sendable {
     /// The notification; nil for an app that was opened by its icon, and for news.
     var arrival: PhoneState.Arrival?
     /// The members of the news (``AppMessage/news``), for a program that hears of it.
-    var news: [String: PayloadValue]?
+    var news: JSON.Object?
     var state: AppState
     var language: String?
     var action: String?

@@ -1,3 +1,5 @@
+import HeraldJSON
+
 /// Resolves the texts of an alert: from the payload, or from the bundle by key.
 struct AlertResolver {
     let bundle: AppBundle?
@@ -6,7 +8,7 @@ struct AlertResolver {
     var allowsInnerKeys = false
 
     /// The texts of `aps.alert`; nil if it is neither a string nor a dictionary.
-    func alert(_ value: PayloadValue) -> Presentation.Alert? {
+    func alert(_ value: JSON) -> Presentation.Alert? {
         switch value {
         case .string(let body):
             return Presentation.Alert(title: nil, subtitle: nil, body: body)
@@ -26,7 +28,7 @@ struct AlertResolver {
     }
 
     /// Resolves one text: the bundle's text for the key, else the payload's text, else the key itself.
-    private func text(_ literal: PayloadValue?, key: PayloadValue?, arguments: PayloadValue?) -> String? {
+    private func text(_ literal: JSON?, key: JSON?, arguments: JSON?) -> String? {
         if allowsInnerKeys, let members = literal?.members {
             return text(nil, key: members["loc-key"], arguments: members["loc-args"])
         }

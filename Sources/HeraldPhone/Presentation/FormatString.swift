@@ -25,13 +25,12 @@ public struct FormatString: Hashable, Sendable {
 
     /// Parses a format string.
     public init(_ text: String) {
-        var rest = Substring(text)
-        while let percent = rest.firstIndex(of: "%") {
-            add(literal: rest[..<percent])
-            rest = rest[percent...].dropFirst()
-            conversion(&rest)
+        for piece in FormatPiece.pieces(of: text) {
+            switch piece {
+            case .literal(let literal): pieces.append(.literal(literal))
+            case .specifier(let specifier): take(specifier)
+            }
         }
-        add(literal: rest)
     }
 
     /// The text with its arguments.
@@ -53,42 +52,14 @@ public struct FormatString: Hashable, Sendable {
         return text
     }
 
-    private mutating func add(literal: Substring) {
-        if !literal.isEmpty { pieces.append(.literal(String(literal))) }
-    }
-
-    /// Parses a conversion after the percent sign: `n$`, flags, width, precision, length, and the conversion itself.
-    private mutating func conversion(_ rest: inout Substring) {
-        if rest.first == "%" {
-            rest = rest.dropFirst()
-            return pieces.append(.literal("%"))
+    /// Takes the argument of a specifier.
+    ///
+    /// A variable takes one, too. Those that have texts were replaced before.
+    private mutating func take(_ specifier: FormatSpecifier) {
+        if case .argument(let conversion) = specifier.kind, conversion != "@" {
+            foreignConversions.append("%" + (specifier.position.map { "\($0)$" } ?? "") + conversion)
         }
-        var cursor = rest
-        var position: Int?
-        let digits = cursor.prefix { $0.isASCII && $0.isNumber }
-        if !digits.isEmpty, cursor.dropFirst(digits.count).first == "$" {
-            cursor = cursor.dropFirst(digits.count + 1)
-            // A position above 999 counts as a missing argument.
-            position = min(Int(digits) ?? 999, 999)
-        }
-        if cursor.first == "#", let end = cursor.dropFirst(2).firstIndex(of: "@") {
-            // `%#@files@`: a plural of a .stringsdict that does not exist; existing ones were replaced before.
-            return take(position, spelling: "", &rest, behind: cursor[...end])
-        }
-        cursor = cursor.drop { "-+ #0'".contains($0) }
-        cursor = cursor.drop { $0.isASCII && $0.isNumber }
-        if cursor.first == "." { cursor = cursor.dropFirst().drop { $0.isASCII && $0.isNumber } }
-        cursor = cursor.drop { "hlqLzjt".contains($0) }
-        guard let conversion = cursor.first, "@diouxXDOUeEfFgGaAcCsSp".contains(conversion) else {
-            return pieces.append(.literal("%"))
-        }
-        let spelling = rest[..<cursor.index(after: cursor.startIndex)]
-        take(position, spelling: conversion == "@" ? "" : "%" + spelling, &rest, behind: spelling)
-    }
-
-    private mutating func take(_ position: Int?, spelling: String, _ rest: inout Substring, behind piece: Substring) {
-        if !spelling.isEmpty { foreignConversions.append(spelling) }
-        if let position {
+        if let position = specifier.position {
             hasPositions = true
             pieces.append(.argument(position - 1))
             argumentCount = max(argumentCount, position)
@@ -97,6 +68,5 @@ public struct FormatString: Hashable, Sendable {
             sequential += 1
             argumentCount = max(argumentCount, sequential)
         }
-        rest = rest[piece.endIndex...]
     }
 }

@@ -1,3 +1,5 @@
+public import HeraldJSON
+
 /// The effects of one notification on a device.
 public struct Presentation: Hashable, Sendable {
     /// The texts of an alert.
@@ -66,7 +68,7 @@ public struct Presentation: Hashable, Sendable {
         /// The state after the change.
         public var state: State
         /// The new content; nil leaves the content unchanged.
-        public var content: PayloadValue?
+        public var content: JSON?
         /// The time at which it becomes outdated, in UNIX seconds.
         public var staleDate: Double?
         /// The time at which it is removed, in UNIX seconds; nil while it has not ended.
@@ -77,6 +79,8 @@ public struct Presentation: Hashable, Sendable {
     public enum Reason: String, Hashable, Sendable, CaseIterable, Codable {
         /// The payload is not a JSON object.
         case unreadable = "the payload is not a JSON object"
+        /// The payload is nested too deep.
+        case tooDeep = "the payload is nested deeper than 500 levels"
         /// The payload has no `aps` dictionary.
         case noAps = "the payload has no aps dictionary"
         /// The system does not show this push type.
@@ -93,6 +97,8 @@ public struct Presentation: Hashable, Sendable {
         case alertsOff = "the user switched alerts off"
         /// The user's style for the app's alerts is ``AlertStyle/none``.
         case noStyle = "the user's alert style for the app is none"
+        /// The badge is not a number that an icon can show.
+        case badBadge = "aps.badge is not a whole number from 0 to 999999999: it is ignored"
         /// The user switched badges off.
         case badgesOff = "the user switched badges off"
         /// The user switched sounds off.
@@ -107,6 +113,8 @@ public struct Presentation: Hashable, Sendable {
         case noSuchSound = "the bundle has no such sound file: the default sound is played"
         /// The sound file cannot be played.
         case unplayableSound = "the sound file cannot be played: the default sound is played"
+        /// The volume of a critical sound is not a number from 0 to 1; the nearest is played.
+        case badVolume = "the volume of the sound is not a number from 0 to 1"
         /// The app does not declare the background mode.
         case noBackgroundMode = "the app is not woken: UIBackgroundModes lacks remote-notification"
         /// The user ended the app.
@@ -117,6 +125,12 @@ public struct Presentation: Hashable, Sendable {
         case noActivity = "there is no Live Activity to change"
         /// The activity shows newer content.
         case olderThanShown = "its timestamp is older than what the Live Activity shows"
+        /// The timestamp is not a time.
+        case badTimestamp = "aps.timestamp is not a time in UNIX seconds: it is ignored"
+        /// The stale date is not a time.
+        case badStaleDate = "aps.stale-date is not a time in UNIX seconds: it is ignored"
+        /// The dismissal date is not a time.
+        case badDismissalDate = "aps.dismissal-date is not a time in UNIX seconds: it is ignored"
         /// The event is missing or unknown.
         case badEvent = "aps.event is none of start, update and end"
         /// The start lacks required keys.
@@ -245,7 +259,7 @@ extension Presentation.Activity: Codable {
         self.init(
             event: try container.decode(String.self, forKey: .event),
             state: try container.decode(State.self, forKey: .state),
-            content: try container.decodeIfPresent(PayloadValue.self, forKey: .content),
+            content: try container.decodeIfPresent(JSON.self, forKey: .content),
             staleDate: try container.decodeIfPresent(Double.self, forKey: .staleDate),
             dismissalDate: try container.decodeIfPresent(Double.self, forKey: .dismissalDate)
         )

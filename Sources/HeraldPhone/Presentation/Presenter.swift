@@ -1,3 +1,4 @@
+import HeraldJSON
 import HeraldModel
 
 /// Decides the presentation of a notification: a pure function of notification, app and situation.
@@ -21,8 +22,15 @@ public struct Presenter: Sendable {
     public func presentation(of notification: IncomingNotification, in situation: DeviceSituation) -> Presentation {
         var presentation = Presentation()
         presentation.language = bundle?.language(for: situation.languages)
-        guard case .object(let members, _) = PayloadReader.read(notification.payload) else {
-            presentation.reasons = [.unreadable]
+        let members: JSON.Object
+        do throws(JSON.Failure) {
+            guard let read = try JSON(notification.payload, rules: .payload).members else {
+                presentation.reasons = [.unreadable]
+                return presentation
+            }
+            members = read
+        } catch {
+            presentation.reasons = [error.reason == .tooDeep ? .tooDeep : .unreadable]
             return presentation
         }
         let isInForeground = situation.app == .foreground && !situation.isLocked
@@ -56,8 +64,8 @@ public struct Presenter: Sendable {
     /// Shows the alert with its buttons and image.
     private func show(
         _ presentation: inout Presentation,
-        _ aps: [String: PayloadValue],
-        alert value: PayloadValue?,
+        _ aps: JSON.Object,
+        alert value: JSON?,
         of notification: IncomingNotification,
         in situation: DeviceSituation
     ) {
@@ -100,7 +108,7 @@ public struct Presenter: Sendable {
     }
 
     /// The interruption level: from its key, else from the sound.
-    private func interruption(_ aps: [String: PayloadValue]) -> String {
+    private func interruption(_ aps: JSON.Object) -> String {
         let level = aps["interruption-level"]?.text
         if let level, ["passive", "active", "time-sensitive", "critical"].contains(level) { return level }
         return aps["sound"]?.members?["critical"]?.isOne == true ? "critical" : "active"
@@ -126,18 +134,19 @@ public struct Presenter: Sendable {
 
     private func number(
         _ presentation: inout Presentation,
-        _ aps: [String: PayloadValue],
+        _ aps: JSON.Object,
         _ situation: DeviceSituation
     ) {
-        guard let badge = aps["badge"]?.integer, badge >= 0 else { return }
+        guard let value = aps["badge"], value != .null else { return }
+        guard let badge = value.badge else { return presentation.reasons.append(.badBadge) }
         guard situation.settings.badges else { return presentation.reasons.append(.badgesOff) }
         presentation.badge = badge
     }
 
     private func play(
         _ presentation: inout Presentation,
-        _ aps: [String: PayloadValue],
-        sound value: PayloadValue?,
+        _ aps: JSON.Object,
+        sound value: JSON?,
         in situation: DeviceSituation
     ) {
         var sound: Presentation.Sound
@@ -147,7 +156,9 @@ public struct Presenter: Sendable {
             sound = Presentation.Sound(name: members["name"]?.text ?? "default")
             if members["critical"]?.isOne == true {
                 sound.isCritical = true
-                sound.volume = min(max(members["volume"]?.double ?? 1, 0), 1)
+                let volume = members["volume"] ?? .null
+                sound.volume = min(max(volume.double ?? 1, 0), 1)
+                if volume != .null, volume.double != sound.volume { presentation.reasons.append(.badVolume) }
             }
         default: return
         }
@@ -171,7 +182,7 @@ public struct Presenter: Sendable {
     /// Wakes the app for a background run.
     private func wake(
         _ presentation: inout Presentation,
-        _ aps: [String: PayloadValue],
+        _ aps: JSON.Object,
         _ situation: DeviceSituation
     ) {
         guard aps["content-available"]?.isOne == true else { return }
@@ -180,7 +191,7 @@ public struct Presenter: Sendable {
         presentation.backgroundSeconds = Self.runSeconds
     }
 
-    private func runExtension(_ presentation: inout Presentation, _ aps: [String: PayloadValue]) {
+    private func runExtension(_ presentation: inout Presentation, _ aps: JSON.Object) {
         guard aps["mutable-content"]?.isOne == true else { return }
         if presentation.alert == nil {
             presentation.reasons.append(.nothingToChange)
@@ -193,11 +204,17 @@ public struct Presenter: Sendable {
     /// notifications").
     private func changeActivity(
         _ presentation: inout Presentation,
-        _ aps: [String: PayloadValue],
+        _ aps: JSON.Object,
         of notification: IncomingNotification,
         in situation: DeviceSituation
     ) {
+        func date(_ key: String, _ reason: Presentation.Reason) -> Double? {
+            guard let value = aps[key], value != .null else { return nil }
+            if value.time == nil { presentation.reasons.append(reason) }
+            return value.time
+        }
         let content = aps["content-state"].flatMap { $0.members == nil ? nil : $0 }
+        let timestamp = date("timestamp", .badTimestamp)
         var activity = Presentation.Activity(event: "", state: .active, content: content)
         switch aps["event"]?.text {
         case "start":
@@ -207,7 +224,7 @@ public struct Presenter: Sendable {
             activity.event = "start"
         case let event? where event == "update" || event == "end":
             guard let shown = situation.activity else { return presentation.reasons.append(.noActivity) }
-            if let timestamp = aps["timestamp"]?.double, timestamp < shown.timestamp {
+            if let timestamp, timestamp < shown.timestamp {
                 return presentation.reasons.append(.olderThanShown)
             }
             activity.event = event
@@ -216,11 +233,11 @@ public struct Presenter: Sendable {
         }
         if activity.event == "end" {
             // A past date removes it at once. Without a date it stays for hours, so that the user can read the result.
-            let date = aps["dismissal-date"]?.double ?? situation.now + Self.activitySeconds
+            let date = date("dismissal-date", .badDismissalDate) ?? situation.now + Self.activitySeconds
             activity.dismissalDate = min(date, situation.now + Self.activitySeconds)
             activity.state = date <= situation.now ? .dismissed : .ended
         } else {
-            activity.staleDate = aps["stale-date"]?.double
+            activity.staleDate = date("stale-date", .badStaleDate)
             if let date = activity.staleDate, date <= situation.now { activity.state = .stale }
         }
         presentation.activity = activity

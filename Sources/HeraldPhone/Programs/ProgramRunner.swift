@@ -1,4 +1,5 @@
 import Foundation
+import HeraldJSON
 import HeraldModel
 import Synchronization
 
@@ -79,7 +80,7 @@ actor ProgramRunner {
 /// The JSON object on the standard input of a program.
 enum ProgramInput {
     static func bytes(_ run: PhoneRun) -> [UInt8] {
-        var members: [String: PayloadValue] = [
+        var members: JSON.Object = [
             "event": .string(run.event.rawValue),
             "topic": .string(run.arrival?.topic.name ?? run.app.name),
             "apns_id": run.arrival?.apnsID.map { .string($0) } ?? .null,
@@ -89,7 +90,7 @@ enum ProgramInput {
         if let local = run.arrival?.local { members["local"] = .string(local) }
         if let action = run.action { members["action"] = .string(action) }
         if let text = run.text { members["text"] = .string(text) }
-        if let news = run.news { members.merge(news) { $1 } }
+        if let news = run.news { members = members.merging(news) }
         return LocalMessage.line(members, payload: run.arrival.map { Array($0.payload) })
     }
 }

@@ -1,6 +1,14 @@
+import HeraldJSON
+
 extension LocalNotification {
     /// The reason why a payload of so many bytes cannot be a local notification's, with the remedy; nil if it can.
-    static func fault(of payload: PayloadValue, bytes: Int, limits: PhoneLimits = PhoneLimits()) -> String? {
+    ///
+    /// Nil is a payload that is not JSON, or nested too deep.
+    static func fault(of payload: JSON?, bytes: Int, limits: PhoneLimits = PhoneLimits()) -> String? {
+        guard let payload, payload.members != nil else {
+            return
+                "the payload must be a JSON object of at most \(JSON.Rules.payload.maximumDepth) levels: {\"aps\":{…}}"
+        }
         guard let aps = payload.members?["aps"]?.members else {
             return "the payload of a local notification needs the dictionary \"aps\""
         }
@@ -9,6 +17,9 @@ extension LocalNotification {
         }
         guard ["alert", "badge", "sound"].contains(where: { aps[$0].map { $0 != .null } ?? false }) else {
             return "a local notification needs \"alert\", \"badge\" or \"sound\" in \"aps\""
+        }
+        if let badge = aps["badge"], badge != .null, badge.badge == nil {
+            return "\"badge\" must be a whole number from 0 to \(PhoneAction.highestBadge)"
         }
         return bytes <= limits.payloadBytes ? nil : "the payload has \(bytes) bytes: \(limits.payloadBytes) is the most"
     }

@@ -55,13 +55,7 @@ public final class BinaryClient: Sendable {
         let configuration = configuration.bounded
         self.configuration = configuration
         self.metrics = metrics
-        let connector = Connector(
-            eventLoop: MultiThreadedEventLoopGroup.singleton.next(),
-            context: try ProviderTLS.context(configuration.provider),
-            host: configuration.host,
-            port: configuration.port,
-            timeout: configuration.timeout
-        )
+        let connector = try Connector(configuration.provider)
         let dispatcher = BinaryDispatcher(connector: connector, configuration: configuration, metrics: metrics)
         calls = CallInbox(on: connector.eventLoop) { dispatcher.take($0) }
     }

@@ -13,6 +13,8 @@ public struct BinaryClientConfiguration: Sendable {
     ///
     /// The client always verifies the chain and the name.
     public var authorities: [UInt8]?
+    /// The HTTP proxy to go through; default ``ProviderProxy/environment``.
+    public var proxy = ProviderProxy.environment
     /// Time limit for one connect, and for the answer to a checkpoint; default 30 s.
     public var timeout: Duration = .seconds(30)
     /// Time limit for one `send`; default 120 s.
@@ -69,11 +71,14 @@ public struct BinaryClientConfiguration: Sendable {
 
     /// The configuration for ``ProviderTLS``.
     var provider: ProviderConfiguration {
-        ProviderConfiguration(
+        var provider = ProviderConfiguration(
             host: host,
             port: port,
             credential: .certificate(pem: certificate),
             authorities: authorities
         )
+        provider.proxy = proxy
+        provider.timeout = timeout
+        return provider
     }
 }

@@ -20,7 +20,7 @@ final class BinaryDispatcher: @unchecked Sendable {
     private let configuration: BinaryClientConfiguration
     private let metrics: ProviderMetrics
     private var logger: Logger? { configuration.logger }
-    private var endpoint: String { "\(connector.host):\(connector.port)" }
+    private var endpoint: String { connector.endpoint }
 
     private var queue: CallQueue<BinaryCall>
     private var history: BinaryHistory<BinaryCall>
@@ -134,7 +134,7 @@ final class BinaryDispatcher: @unchecked Sendable {
     private func connect(now: NIODeadline) {
         isConnecting = true
         metrics.connections.increment()
-        logger?.debug("connecting", metadata: ["host": "\(connector.host)", "port": "\(connector.port)"])
+        logger?.debug("connecting", metadata: ["host": "\(connector.host)", "port": "\(connector.target.port)"])
         connector.connect {
             BinaryLink(dispatcher: self)
         } done: { result in
@@ -153,7 +153,7 @@ final class BinaryDispatcher: @unchecked Sendable {
 
     /// Handles a failed connect, or a connection that ended without a valid answer.
     private func failed(_ error: any Error) {
-        let error = ProviderError(connecting: error, host: connector.host, port: connector.port)
+        let error = ProviderError(connecting: error, to: connector)
         isVerified = false
         lastError = error
         plan.failed(now: eventLoop.now, chance: .random(in: 0...1))
@@ -213,7 +213,7 @@ final class BinaryDispatcher: @unchecked Sendable {
         guard link === self.link else { return }
         forgetLink()
         let reason = link.failure ?? ChannelError.eof
-        let error = ProviderError(connecting: reason, host: connector.host, port: connector.port)
+        let error = ProviderError(connecting: reason, to: connector)
         settle(history.end(.lost), error)
         failed(reason)
         pump()

@@ -10,8 +10,8 @@ struct HeaderBlock: Sendable {
 
     private(set) var fields: [Field] = []
     private(set) var values: [UInt8] = []
-    /// The first field with a character that no header field may contain (RFC 9113 §8.2.1).
-    private(set) var malformed: StaticString?
+    /// The fault of the first field with an invalid value, in words.
+    private(set) var fault: String?
 
     init() {
         fields.reserveCapacity(12)
@@ -27,7 +27,15 @@ struct HeaderBlock: Sendable {
         let start = values.count
         write(&values)
         fields.append(Field(name: name, start: start, count: values.count - start, isIndexed: isIndexed))
-        if malformed == nil, Self.isMalformed(values[start...]) { malformed = name }
+        // RFC 9113 §8.2.1
+        if Self.isMalformed(values[start...]) {
+            refuse("the value of \(name) has a character that no header field may contain")
+        }
+    }
+
+    /// Notes an invalid value; the request is not sent.
+    mutating func refuse(_ fault: String) {
+        if self.fault == nil { self.fault = fault }
     }
 
     private static func isMalformed(_ value: ArraySlice<UInt8>) -> Bool {

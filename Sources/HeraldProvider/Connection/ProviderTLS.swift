@@ -1,3 +1,4 @@
+import HeraldTrust
 import NIOSSL
 
 /// TLS of a provider: verifies the service by chain and name, presents the certificate if there is one.
@@ -14,14 +15,20 @@ enum ProviderTLS {
         tls.applicationProtocols = protocols
         if !configuration.verifiesName { tls.certificateVerification = .noHostnameVerification }
         if let pem = configuration.authorities {
-            guard let authorities = try? NIOSSLCertificate.fromPEMBytes(pem), !authorities.isEmpty else {
-                throw ProviderError(.badAuthority, "the file of the authority contains no certificate in PEM")
+            do {
+                tls.trustRoots = .certificates(try certificates(try PEMFile(pem)))
+            } catch {
+                throw ProviderError(.badAuthority, "the file of the authority cannot be used: \(error)")
             }
-            tls.trustRoots = .certificates(authorities)
         }
         if case .certificate(let pem) = configuration.credential.kind {
-            tls.certificateChain = try chain(pem)
-            tls.privateKey = .privateKey(try privateKey(pem))
+            do {
+                let file = try PEMFile(pem)
+                tls.certificateChain = try certificates(file).map { .certificate($0) }
+                tls.privateKey = .privateKey(try key(file))
+            } catch {
+                throw ProviderError(.badCredential, "the file of the certificate cannot be used: \(error)")
+            }
         }
         do {
             return try NIOSSLContext(configuration: tls)
@@ -34,25 +41,25 @@ enum ProviderTLS {
                     "this machine has no authorities to trust: install ca-certificates, or name the service's own (ca)"
                 )
             }
-            throw ProviderError(.badCredential, "the certificate and its key cannot be used: \(error)")
-        }
-    }
-
-    private static func chain(_ pem: [UInt8]) throws -> [NIOSSLCertificateSource] {
-        guard let chain = try? NIOSSLCertificate.fromPEMBytes(pem), !chain.isEmpty else {
-            throw ProviderError(.badCredential, "the file of the certificate contains no certificate in PEM")
-        }
-        return chain.map { .certificate($0) }
-    }
-
-    private static func privateKey(_ pem: [UInt8]) throws -> NIOSSLPrivateKey {
-        do {
-            return try NIOSSLPrivateKey(bytes: pem, format: .pem)
-        } catch {
             throw ProviderError(
                 .badCredential,
-                "the file of the certificate contains no private key in PEM: append it"
+                "the certificate and its key cannot be used: do they belong together? (\(TLSFault.words(for: error)))"
             )
         }
+    }
+
+    private static func certificates(_ file: PEMFile) throws(PEMFault) -> [NIOSSLCertificate] {
+        try file.certificates().map { der throws(PEMFault) in
+            guard let certificate = try? NIOSSLCertificate(bytes: der, format: .der) else {
+                throw PEMFault.unusable("certificate")
+            }
+            return certificate
+        }
+    }
+
+    private static func key(_ file: PEMFile) throws(PEMFault) -> NIOSSLPrivateKey {
+        let der = try file.privateKey().der
+        guard let key = try? NIOSSLPrivateKey(bytes: der, format: .der) else { throw PEMFault.unusable("private key") }
+        return key
     }
 }

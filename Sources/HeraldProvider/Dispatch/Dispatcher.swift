@@ -119,7 +119,7 @@ final class Dispatcher: @unchecked Sendable {
         linkNumber += 1
         let (number, limits, timeout) = (linkNumber, limits, timeout)
         metrics.connections.increment()
-        logger?.debug("connecting", metadata: ["host": "\(connector.host)", "port": "\(connector.port)"])
+        logger?.debug("connecting", metadata: ["host": "\(connector.host)", "port": "\(connector.target.port)"])
         connector.connect {
             ProviderLink(
                 number: number,
@@ -141,14 +141,14 @@ final class Dispatcher: @unchecked Sendable {
 
     /// Handles a failed connect, or a connection that ended before its first answer.
     private func failed(_ error: any Error) {
-        let error = ProviderError(connecting: error, host: connector.host, port: connector.port)
+        let error = ProviderError(connecting: error, to: connector)
         lastError = error
         plan.failed(now: eventLoop.now, chance: .random(in: 0...1))
         metrics.failures.increment()
         logger?.warning("connection failed", metadata: ["error": "\(error.message)"])
         guard !links.contains(where: { $0.state.phase == .open }) else { return }
         // Waiting does not help if one side does not trust the other.
-        let isPermanent = error.code == .untrusted || error.code == .badCredential || error.code == .badAnswer
+        let isPermanent = [.untrusted, .badCredential, .badAnswer, .badProxy].contains(error.code)
         queue.fail(error) { isPermanent || !$0.waitsForService }
     }
 
@@ -170,7 +170,7 @@ final class Dispatcher: @unchecked Sendable {
             case .untouched: move(call, from: link)
             case .lost(let code):
                 let cause = call.answer.isCut ? "its answer is too long" : "it reset the stream (code \(code))"
-                let message = "\(connector.host):\(connector.port) gave no answer: \(cause)"
+                let message = "\(connector.endpoint) gave no answer: \(cause)"
                 call.end(.failed(ProviderError(.badAnswer, message, mayHaveArrived: true)))
             }
         }
@@ -197,11 +197,11 @@ final class Dispatcher: @unchecked Sendable {
         take(from: link)
         link.state.drain()
         let reason = link.refusal ?? link.failure ?? ChannelError.eof
-        let error = ProviderError(connecting: reason, host: connector.host, port: connector.port)
+        let error = ProviderError(connecting: reason, to: connector)
         // A service that answered before does not refuse the certificate by closing.
         let message =
             link.state.hasAnswered && ProviderError.isOfClosing(reason)
-            ? "\(connector.host):\(connector.port) closed the connection before it answered" : error.message
+            ? "\(connector.endpoint) closed the connection before it answered" : error.message
         for call in link.takeCalls() where call.stage == .sent {
             guard call.isWhollySent else {
                 move(call, from: link)
@@ -239,7 +239,7 @@ final class Dispatcher: @unchecked Sendable {
                 link.cancel(call)
                 guard call.stage == .sent else { continue }
                 metrics.timeouts.increment()
-                let message = "\(connector.host):\(connector.port) does not answer in time"
+                let message = "\(connector.endpoint) does not answer in time"
                 call.end(.failed(ProviderError(.timedOut, message, mayHaveArrived: call.isWhollySent)))
                 link.perform(link.state.timedOut(now: now))
             }
@@ -249,7 +249,7 @@ final class Dispatcher: @unchecked Sendable {
     }
 
     private func expire(now: NIODeadline) {
-        let endpoint = "\(connector.host):\(connector.port)"
+        let endpoint = connector.endpoint
         let error = lastError.map { ProviderError($0.code, $0.message) }
         let isReached = links.contains { $0.state.phase == .open }
         let late = ProviderError(.timedOut, "\(endpoint) accepts no further notification in time")

@@ -13,12 +13,9 @@ final class ProviderTokenSource: Sendable {
 
     init(pem: [UInt8], keyID: String, team: String) throws {
         do {
-            key = try P256.Signing.PrivateKey(pemRepresentation: String(decoding: pem, as: UTF8.self))
+            key = try PEMFile(pem).signingKey()
         } catch {
-            throw ProviderError(
-                .badCredential,
-                "the key is not a P-256 private key in PEM, the format of AuthKey files"
-            )
+            throw ProviderError(.badCredential, "the file of the key cannot be used: \(error)")
         }
         guard ProviderKey.isIdentifier(keyID), ProviderKey.isIdentifier(team) else {
             throw ProviderError(

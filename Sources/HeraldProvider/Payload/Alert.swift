@@ -1,3 +1,5 @@
+import HeraldJSON
+
 /// Visible content of a notification (`aps.alert`).
 public struct Alert: Hashable, Sendable {
     /// One text of an alert: literal, or a key that the app localizes.
@@ -56,45 +58,70 @@ extension Alert {
         return text
     }
 
-    func json(ofActivity isOfActivity: Bool, sound: [UInt8]?) -> [UInt8] {
-        var alert = PayloadWriter()
+    func json(ofActivity isOfActivity: Bool, sound: JSON?) -> JSON {
+        var alert = JSON.Object()
         func write(_ text: Text?, _ name: String, _ prefix: String) {
             switch text {
             case .none: break
-            case .literal(let words): alert.write(name, words)
+            case .literal(let words): alert[name] = .string(words)
             case .localized(let key, let arguments) where isOfActivity:
-                var text = PayloadWriter()
-                text.write("loc-key", key)
-                text.write("loc-args", texts: arguments)
-                alert.write(name, json: text.closed())
+                var text: JSON.Object = ["loc-key": .string(key)]
+                text["loc-args"] = JSON(texts: arguments)
+                alert[name] = .object(text)
             case .localized(let key, let arguments):
-                alert.write("\(prefix)loc-key", key)
-                alert.write("\(prefix)loc-args", texts: arguments)
+                alert["\(prefix)loc-key"] = .string(key)
+                alert["\(prefix)loc-args"] = JSON(texts: arguments)
             }
         }
         write(title, "title", "title-")
         write(subtitle, "subtitle", "subtitle-")
         write(body, "body", "")
-        alert.write("launch-image", launchImage)
-        alert.write("action-loc-key", actionKey)
-        alert.write("sound", json: sound)
-        return alert.closed()
+        alert["launch-image"] = launchImage.map { .string($0) }
+        alert["action-loc-key"] = actionKey.map { .string($0) }
+        alert["sound"] = sound
+        return .object(alert)
     }
 }
 
 extension Sound {
-    func json() throws -> [UInt8] {
+    func json() throws -> JSON {
         switch self {
-        case .default: PayloadWriter.text("default")
-        case .named(let name): PayloadWriter.text(name)
+        case .default: .string("default")
+        case .named(let name): .string(name)
         case .critical(let name, let volume):
-            try {
-                var sound = PayloadWriter()
-                sound.write("critical", flag: true)
-                sound.write("name", name)
-                try sound.write("volume", fraction: volume)
-                return sound.closed()
-            }()
+            .object([
+                "critical": .number(1), "name": .string(name), "volume": try JSON(fraction: volume, of: "volume"),
+            ])
         }
+    }
+}
+
+extension JSON {
+    /// A list; nil if it is empty.
+    init?(texts: [String]) {
+        guard !texts.isEmpty else { return nil }
+        self = .array(texts.map { .string($0) })
+    }
+
+    /// A number; throws if it is infinite or not a number.
+    init(fraction number: Double, of name: String) throws {
+        guard let number = JSON.Number(number) else { throw ProviderError(.badRequest, "\(name) is not a number") }
+        self = .number(number)
+    }
+}
+
+extension JSON.Object {
+    /// Encodes a value of the app's, which must be an object.
+    init(of value: some Encodable, _ what: String) throws {
+        let json: JSON
+        do {
+            json = try JSON(encoding: value)
+        } catch {
+            throw ProviderError(.badRequest, "\(what) cannot be written as JSON")
+        }
+        guard let members = json.members else {
+            throw ProviderError(.badRequest, "\(what) must be a JSON object: a struct, or a dictionary with text keys")
+        }
+        self = members
     }
 }

@@ -1,4 +1,4 @@
-import Foundation
+import HeraldJSON
 public import HeraldModel
 
 /// Change of a Live Activity, for push type ``PushType/liveactivity`` ("Starting and updating Live Activities with
@@ -19,7 +19,7 @@ public struct LiveActivity: Sendable {
     /// Time of the content; the device ignores a change that is older than what it shows.
     public var timestamp: WallTime
     /// New content, a JSON object.
-    public private(set) var contentState: [UInt8]
+    public var contentState: [UInt8] { JSON.object(content).bytes }
     /// Time from which the content counts as outdated.
     public var staleDate: WallTime?
     /// Time at which the device removes an ended activity from the screen; a past time removes it at once.
@@ -27,11 +27,14 @@ public struct LiveActivity: Sendable {
     /// With ``Event/start``: name of the Swift type of the attributes.
     public private(set) var attributesType: String?
     /// With ``Event/start``: attributes that never change, a JSON object.
-    public private(set) var attributes: [UInt8]?
+    public var attributes: [UInt8]? { staticContent.map { JSON.object($0).bytes } }
     /// With ``Event/start``: asks the app for a token for updates (`input-push-token`).
     public var asksForToken = false
     /// With ``Event/start``: identifier of the channel whose broadcasts update the activity (`input-push-channel`).
     public var channel: String?
+
+    private let content: JSON.Object
+    private var staticContent: JSON.Object?
 
     /// Makes an update or the end of an activity.
     /// - Parameters:
@@ -42,7 +45,7 @@ public struct LiveActivity: Sendable {
     public init(_ event: Event = .update, contentState: some Encodable, timestamp: WallTime) throws {
         self.event = event
         self.timestamp = timestamp
-        self.contentState = try PayloadWriter.object(contentState, "the content state")
+        content = try JSON.Object(of: contentState, "the content state")
     }
 
     /// Makes the start of an activity.
@@ -60,20 +63,20 @@ public struct LiveActivity: Sendable {
     ) throws {
         try self.init(.start, contentState: contentState, timestamp: timestamp)
         self.attributesType = attributesType
-        self.attributes = try PayloadWriter.object(attributes, "the attributes")
+        staticContent = try JSON.Object(of: attributes, "the attributes")
     }
 }
 
 extension LiveActivity {
-    func write(to aps: inout PayloadWriter) {
-        aps.write("event", event.rawValue)
-        aps.write("timestamp", number: timestamp.seconds)
-        aps.write("content-state", json: contentState)
-        aps.write("stale-date", number: staleDate?.seconds)
-        aps.write("dismissal-date", number: dismissalDate?.seconds)
-        aps.write("attributes-type", attributesType)
-        aps.write("attributes", json: attributes)
-        aps.write("input-push-token", flag: asksForToken)
-        aps.write("input-push-channel", channel)
+    func write(to aps: inout JSON.Object) {
+        aps["event"] = .string(event.rawValue)
+        aps["timestamp"] = .number(JSON.Number(timestamp.seconds))
+        aps["content-state"] = .object(content)
+        aps["stale-date"] = staleDate.map { .number(JSON.Number($0.seconds)) }
+        aps["dismissal-date"] = dismissalDate.map { .number(JSON.Number($0.seconds)) }
+        aps["attributes-type"] = attributesType.map { .string($0) }
+        aps["attributes"] = staticContent.map { .object($0) }
+        aps["input-push-token"] = asksForToken ? .number(1) : nil
+        aps["input-push-channel"] = channel.map { .string($0) }
     }
 }

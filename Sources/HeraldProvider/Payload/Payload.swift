@@ -1,4 +1,4 @@
-import Foundation
+import HeraldJSON
 public import HeraldModel
 
 /// The `aps` dictionary, typed ("Generating a remote notification").
@@ -81,7 +81,7 @@ extension Payload {
     /// - Returns: A value for ``PushRequest/payload``.
     /// - Throws: ``ProviderError/Code/badRequest`` if it is too long, or if a number is infinite or not a number.
     public func encoded(for pushType: PushType) throws -> [UInt8] {
-        try checked(try writer().closed(), pushType.maximumPayloadBytes, "a push of type \(pushType.rawValue)")
+        try checked([:], pushType.maximumPayloadBytes, "a push of type \(pushType.rawValue)")
     }
 
     /// Encodes the payload as compact JSON, with custom data beside `aps`.
@@ -91,29 +91,26 @@ extension Payload {
     /// - Returns: A value for ``PushRequest/payload``.
     /// - Throws: ``ProviderError/Code/badRequest`` as ``encoded(for:)``, or if `custom` is no object or has the key `aps`.
     public func encoded(for pushType: PushType, custom: some Encodable) throws -> [UInt8] {
-        let object = try PayloadWriter.object(custom, "the custom data")
-        if let keys = try? JSONDecoder().decode(TopKeys.self, from: Data(object)), keys.hasAps {
+        let custom = try JSON.Object(of: custom, "the custom data")
+        guard custom["aps"] == nil else {
             throw ProviderError(
                 .badRequest,
                 "the custom data has the key aps: use other names beside it"
             )
         }
-        var writer = try writer()
-        writer.merge(object)
-        return try checked(
-            writer.closed(),
-            pushType.maximumPayloadBytes,
-            "a push of type \(pushType.rawValue)"
-        )
+        return try checked(custom, pushType.maximumPayloadBytes, "a push of type \(pushType.rawValue)")
     }
 
     /// Encodes the payload of a broadcast as compact JSON.
     /// - Throws: ``ProviderError/Code/badRequest`` if it has more than 5,120 bytes.
     public func encodedForBroadcast() throws -> [UInt8] {
-        try checked(try writer().closed(), BroadcastChannel.maximumPayloadBytes, "a broadcast")
+        try checked([:], BroadcastChannel.maximumPayloadBytes, "a broadcast")
     }
 
-    private func checked(_ bytes: [UInt8], _ limit: Int, _ what: String) throws -> [UInt8] {
+    /// The object with `aps` and the custom members behind it.
+    private func checked(_ custom: JSON.Object, _ limit: Int, _ what: String) throws -> [UInt8] {
+        let aps: JSON.Object = ["aps": .object(try aps())]
+        let bytes = JSON.object(aps.merging(custom)).bytes
         guard bytes.count <= limit else {
             throw ProviderError(
                 .badRequest,
@@ -123,53 +120,29 @@ extension Payload {
         return bytes
     }
 
-    /// An open object that contains `aps`.
-    private func writer() throws -> PayloadWriter {
-        var writer = PayloadWriter()
-        writer.write("aps", json: try aps())
-        return writer
-    }
-
-    private func aps() throws -> [UInt8] {
-        var aps = PayloadWriter()
-        switch alert {
-        case .none: break
-        case .some(let alert):
+    private func aps() throws -> JSON.Object {
+        var aps = JSON.Object()
+        if let alert {
             if liveActivity != nil {
                 // In a Live Activity the alert contains the sound, and localized texts are objects.
-                aps.write("alert", json: alert.json(ofActivity: true, sound: try sound?.json()))
-            } else if let text = alert.plainText {
-                aps.write("alert", text)
+                aps["alert"] = alert.json(ofActivity: true, sound: try sound?.json())
             } else {
-                aps.write("alert", json: alert.json(ofActivity: false, sound: nil))
+                aps["alert"] = alert.plainText.map { .string($0) } ?? alert.json(ofActivity: false, sound: nil)
             }
         }
-        aps.write("badge", number: badge.map(Int64.init))
-        if liveActivity == nil || alert == nil { aps.write("sound", json: try sound?.json()) }
-        aps.write("thread-id", threadID)
-        aps.write("category", category)
-        aps.write("content-available", flag: isContentAvailable)
-        aps.write("mutable-content", flag: isMutable)
-        aps.write("target-content-id", targetContentID)
-        aps.write("interruption-level", interruptionLevel?.rawValue)
-        try aps.write("relevance-score", fraction: relevanceScore)
-        aps.write("filter-criteria", filterCriteria)
-        if isContentChanged { aps.write("content-changed", json: Array("true".utf8)) }
-        aps.write("url-args", texts: urlArguments)
+        aps["badge"] = badge.map { .number(JSON.Number($0)) }
+        if liveActivity == nil || alert == nil { aps["sound"] = try sound?.json() }
+        aps["thread-id"] = threadID.map { .string($0) }
+        aps["category"] = category.map { .string($0) }
+        aps["content-available"] = isContentAvailable ? .number(1) : nil
+        aps["mutable-content"] = isMutable ? .number(1) : nil
+        aps["target-content-id"] = targetContentID.map { .string($0) }
+        aps["interruption-level"] = interruptionLevel.map { .string($0.rawValue) }
+        aps["relevance-score"] = try relevanceScore.map { try JSON(fraction: $0, of: "relevance-score") }
+        aps["filter-criteria"] = filterCriteria.map { .string($0) }
+        aps["content-changed"] = isContentChanged ? .boolean(true) : nil
+        aps["url-args"] = JSON(texts: urlArguments)
         liveActivity?.write(to: &aps)
-        return aps.closed()
-    }
-}
-
-/// Whether an object has the key `aps`.
-private struct TopKeys: Decodable {
-    let hasAps: Bool
-
-    private enum CodingKeys: String, CodingKey {
-        case aps
-    }
-
-    init(from decoder: any Decoder) throws {
-        hasAps = try decoder.container(keyedBy: CodingKeys.self).contains(.aps)
+        return aps
     }
 }

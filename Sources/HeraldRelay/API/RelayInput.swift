@@ -1,4 +1,4 @@
-import Foundation
+import HeraldJSON
 import HeraldModel
 import HeraldWeb
 
@@ -35,7 +35,7 @@ struct DeviceInput: StrictDecodable {
     let topic: String
     let environment: String?
     let service: String?
-    let user: String?
+    let userName: String?
     let languages: [String]?
 
     enum CodingKeys: String, CodingKey, CaseIterable {
@@ -43,7 +43,7 @@ struct DeviceInput: StrictDecodable {
         case topic
         case environment
         case service
-        case user
+        case userName = "user_name"
         case languages
     }
 
@@ -54,7 +54,7 @@ struct DeviceInput: StrictDecodable {
         var entry = DeviceEntry(token: token.hex, topic: try HeraldRelay.topic(topic))
         entry.environment = try HeraldRelay.environment(environment)
         entry.service = try checked(service, "service", 64)
-        entry.user = try checked(user, "user", 200)
+        entry.userName = try checked(userName, "user_name", 200)
         let languages = languages ?? []
         let isTag = { (tag: String) in
             (1...LanguageList.maximumLength).contains(tag.utf8.count)
@@ -91,13 +91,13 @@ struct PushInput: StrictDecodable {
     }
 
     let deviceToken: Tokens?
-    let user: String?
+    let userName: String?
     let topic: String
-    let payload: JSONText?
+    let payload: PayloadBody?
     let template: String?
-    let parameters: [String: JSONScalar]?
-    let priority: Int?
-    let expiration: Int64?
+    let parameters: JSON?
+    let priority: JSON?
+    let expiration: JSON?
     let collapseID: String?
     let pushType: String?
     let sendAfter: String?
@@ -107,7 +107,7 @@ struct PushInput: StrictDecodable {
 
     enum CodingKeys: String, CodingKey, CaseIterable {
         case deviceToken = "device_token"
-        case user
+        case userName = "user_name"
         case topic
         case payload
         case template
@@ -123,27 +123,32 @@ struct PushInput: StrictDecodable {
     }
 
     /// The row; it refuses what every service would refuse.
-    func push() throws -> NewPush {
+    func push(at now: WallTime) throws -> NewPush {
         var values: [QueueColumn: SQLValue] = [.topic: .text(try HeraldRelay.topic(topic))]
         try address(&values)
         try content(&values)
         if let priority {
-            guard let number = UInt8(exactly: priority), Priority(rawValue: number) != nil else {
+            guard let number = priority.number?.exactly(UInt8.self), Priority(rawValue: number) != nil else {
                 throw WebRefusal(400, "`priority` must be 10, 5 or 1")
             }
-            values[.priority] = .int(Int64(priority))
+            values[.priority] = .int(Int64(number))
         }
         if let expiration {
-            guard (0...253_402_300_799).contains(expiration) else {
-                throw WebRefusal(400, "`expiration` must be in seconds since 1970, or 0")
+            guard let seconds = expiration.number?.exactly(Int64.self),
+                seconds == 0 || StoredMoment.read(.int(seconds)).map({ $0 <= now + StoredMoment.longestWait }) == true
+            else {
+                throw WebRefusal(
+                    400,
+                    "`expiration` must be a time in seconds since 1970, at most ten years ahead, or 0 for one attempt"
+                )
             }
-            values[.expiration] = .int(expiration)
+            values[.expiration] = .int(seconds)
         }
-        if let collapse = try checked(collapseID, "collapse_id", 64) {
-            guard collapse.utf8.allSatisfy({ (0x20..<0x7F).contains($0) }) else {
-                throw WebRefusal(400, "`collapse_id` must consist of printable ASCII")
+        if let collapseID {
+            guard CollapseID(collapseID) != nil else {
+                throw WebRefusal(400, "`collapse_id` must be \(CollapseID.rule)")
             }
-            values[.collapseID] = .text(collapse)
+            values[.collapseID] = .text(collapseID)
         }
         if let pushType {
             guard PushType(rawValue: pushType) != nil else {
@@ -153,8 +158,13 @@ struct PushInput: StrictDecodable {
         }
         for (column, text) in [(QueueColumn.sendAfter, sendAfter), (.giveUpAt, giveUpAt)] {
             guard let text else { continue }
-            guard let moment = WallTime(rfc3339: text), moment.milliseconds >= 0 else {
-                throw WebRefusal(400, "`\(column.name)` must be a time like 2026-11-21T02:34:56Z")
+            guard let moment = WallTime(rfc3339: text), moment.milliseconds >= 0,
+                moment <= now + StoredMoment.longestWait
+            else {
+                throw WebRefusal(
+                    400,
+                    "`\(column.name)` must be a time like 2026-11-21T02:34:56Z or 2026-11-21T03:34:56+01:00, at most ten years ahead"
+                )
             }
             values[column] = StoredMoment.text(moment)
         }
@@ -164,7 +174,7 @@ struct PushInput: StrictDecodable {
     }
 
     private func address(_ values: inout [QueueColumn: SQLValue]) throws {
-        switch (deviceToken, user) {
+        switch (deviceToken, userName) {
         case (.one(let token)?, nil):
             guard let token = PushToken(token) else {
                 throw WebRefusal(400, "`device_token` must be \(PushToken.rule), or a list of such strings")
@@ -178,12 +188,12 @@ struct PushInput: StrictDecodable {
                     "`device_token` must be a list of 1 to \(RowReader.maximumTokens) strings, each of \(PushToken.rule)"
                 )
             }
-            let list = tokens.map { "\"\($0.lowercased())\"" }.joined(separator: ",")
-            values[.deviceToken] = .text("[\(list)]")
+            let list = JSON.array(tokens.map { .string($0.lowercased()) })
+            values[.deviceToken] = .text(list.description)
         case (nil, let user?):
-            values[.audience] = .text(try checked(user, "user", 200))
+            values[.userName] = .text(try checked(user, "user_name", 200))
         default:
-            throw WebRefusal(400, "the recipient is missing: give either `device_token` or `user`")
+            throw WebRefusal(400, "the recipient is missing: give either `device_token` or `user_name`")
         }
     }
 
@@ -202,64 +212,16 @@ struct PushInput: StrictDecodable {
         case (nil, let template?):
             values[.template] = .text(try checked(template, "template", 200))
             guard let parameters else { return }
-            let members = parameters.sorted { $0.key < $1.key }.map { name, value in
-                JSONScalar.text(name).quoted + [UInt8(ascii: ":")] + value.json
+            let json = parameters.bytes
+            guard (try? TemplateText.parameters(json)) != nil else {
+                throw WebRefusal(400, "`parameters` must be an object of texts, numbers, booleans and nulls")
             }
-            let json = [UInt8(ascii: "{")] + members.joined(separator: [UInt8(ascii: ",")]) + [UInt8(ascii: "}")]
             guard json.count <= QueueColumn.parameters.limit else {
                 throw WebRefusal(400, "`parameters` may have at most \(QueueColumn.parameters.limit) bytes")
             }
             values[.parameters] = .bytes(json)
         default:
             throw WebRefusal(400, "the content is missing: give either `payload` or `template`")
-        }
-    }
-}
-
-/// A payload: a JSON object, or its text, which is sent byte for byte.
-struct JSONText: Decodable {
-    let bytes: [UInt8]
-
-    init(from decoder: any Decoder) throws {
-        let container = try decoder.singleValueContainer()
-        if let text = try? container.decode(String.self) {
-            bytes = Array(text.utf8)
-        } else {
-            let value = try container.decode([String: JSONValue].self)
-            let encoder = JSONEncoder()
-            encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-            bytes = Array(try encoder.encode(value))
-        }
-    }
-}
-
-/// A JSON value.
-indirect enum JSONValue: Codable, Hashable {
-    case scalar(JSONScalar)
-    case array([JSONValue])
-    case object([String: JSONValue])
-
-    init(from decoder: any Decoder) throws {
-        let container = try decoder.singleValueContainer()
-        if let object = try? container.decode([String: JSONValue].self) {
-            self = .object(object)
-        } else if let array = try? container.decode([JSONValue].self) {
-            self = .array(array)
-        } else {
-            self = .scalar(try container.decode(JSONScalar.self))
-        }
-    }
-
-    func encode(to encoder: any Encoder) throws {
-        var container = encoder.singleValueContainer()
-        switch self {
-        case .object(let object): try container.encode(object)
-        case .array(let array): try container.encode(array)
-        case .scalar(.text(let text)): try container.encode(text)
-        case .scalar(.integer(let number)): try container.encode(number)
-        case .scalar(.number(let number)): try container.encode(number)
-        case .scalar(.flag(let flag)): try container.encode(flag)
-        case .scalar(.null): try container.encodeNil()
         }
     }
 }

@@ -18,7 +18,7 @@ struct RelayRoutes: Sendable {
             return WebReply.json(bytes: Array("{}".utf8))
         }
         routes.post("pushes") { request, _ in
-            let push = try await body(of: request, as: PushInput.self).push()
+            let push = try await body(of: request, as: PushInput.self).push(at: clock.now())
             let id = try await store.enqueue(push)
             return try WebReply.json(["id": id], status: .created)
         }

@@ -1,3 +1,4 @@
+import HeraldJSON
 import HeraldWeb
 
 /// A request body that has only the keys of its `CodingKeys`.
@@ -9,23 +10,9 @@ protocol StrictDecodable: Decodable {
 struct StrictKeys<Value: StrictDecodable>: Decodable {
     let value: Value
 
-    private struct AnyKey: CodingKey {
-        let stringValue: String
-        var intValue: Int? { nil }
-
-        init(stringValue: String) {
-            self.stringValue = stringValue
-        }
-
-        init?(intValue: Int) {
-            nil
-        }
-    }
-
     init(from decoder: any Decoder) throws {
         let known = Value.CodingKeys.allCases.map(\.stringValue)
-        let found = try decoder.container(keyedBy: AnyKey.self).allKeys.map(\.stringValue)
-        if let unknown = found.filter({ !known.contains($0) }).min() {
+        if let unknown = try JSON.Object(from: decoder).names.filter({ !known.contains($0) }).min() {
             throw WebRefusal(400, "unknown key `\(unknown.prefix(64))`: the keys are \(known.joined(separator: ", "))")
         }
         value = try Value(from: decoder)

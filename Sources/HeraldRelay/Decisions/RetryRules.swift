@@ -5,15 +5,25 @@ package import HeraldProvider
 package enum SendResult: Sendable {
     case answered(PushAnswer)
     /// It did not reach the service.
-    case notSent(String)
+    case notSent(RowError)
     /// It may have reached the service.
-    case uncertain(String)
+    case uncertain(RowError)
     /// The service refuses the credential. Nothing was sent.
-    case credentialRefused(String)
+    case credentialRefused(RowError)
     /// The notification is invalid. Nothing was sent.
-    case invalid(String)
+    case invalid(RowError)
     /// The service's interface cannot carry the notification.
-    case refused(String)
+    case refused(RowError)
+
+    /// The relay's own error; nil for an answer of the service.
+    var error: RowError? {
+        switch self {
+        case .answered: nil
+        case .notSent(let error), .uncertain(let error), .credentialRefused(let error), .invalid(let error),
+            .refused(let error):
+            error
+        }
+    }
 }
 
 /// Decides from the result of an attempt whether and when the relay tries a row again.
@@ -51,10 +61,10 @@ package struct RetryRules: Sendable, Hashable {
             return RetryRules.isTemporary(refusal)
                 ? later(reason, uncertain: false, atLeast: refusal.retryAfter ?? .zero)
                 : .final(.refused, reason: reason)
-        case .notSent(let reason), .credentialRefused(let reason): return later(reason, uncertain: false)
-        case .uncertain(let reason): return later(reason, uncertain: true)
-        case .invalid(let reason): return .final(.failed, reason: reason)
-        case .refused(let reason): return .final(.refused, reason: reason)
+        case .notSent(let error), .credentialRefused(let error): return later(error.reason.rawValue, uncertain: false)
+        case .uncertain(let error): return later(error.reason.rawValue, uncertain: true)
+        case .invalid(let error): return .final(.failed, reason: error.reason.rawValue)
+        case .refused(let error): return .final(.refused, reason: error.reason.rawValue)
         }
     }
 

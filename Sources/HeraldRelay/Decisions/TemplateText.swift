@@ -1,63 +1,71 @@
 import Foundation
+import HeraldJSON
 
-/// Fills parameters into a payload: `{{name}}` inside a JSON string becomes the parameter's text.
+/// Fills parameters into a template, which is JSON: `{{name}}` inside a string becomes the parameter's text.
 ///
-/// A string that is only `"{{name}}"` becomes the parameter as it is, so that a badge can be a number.
-enum TemplateText {
-    /// Reason for which a template cannot be filled; the raw value is the row's reason.
-    enum Failure: String, Error {
+/// A string that is only `"{{name}}"` becomes the parameter as it is, so that a badge can be a number. Numbers keep their
+/// digits.
+struct TemplateText {
+    /// Reason for which a template cannot be filled.
+    enum Failure: Error, Hashable {
         /// The parameters are not a JSON object of strings, numbers, booleans and nulls.
-        case badParameters = "BadParameters"
+        case badParameters
+        /// The template is not JSON.
+        case badTemplate
         /// A parameter that the template names is missing.
-        case missingParameter = "MissingParameter"
+        case missingParameter(String)
     }
 
+    private let parameters: JSON.Object
+
     /// Reads the parameters of a row; empty if there are none.
-    static func parameters(_ json: [UInt8]?) throws(Failure) -> [String: JSONScalar] {
+    static func parameters(_ json: [UInt8]?) throws(Failure) -> JSON.Object {
         guard let json, !json.isEmpty else { return [:] }
-        guard let values = try? JSONDecoder().decode([String: JSONScalar].self, from: Data(json)) else {
-            throw .badParameters
-        }
+        guard let values = JSON.Object(json), values.allSatisfy({ $0.value.members == nil && $0.value.elements == nil })
+        else { throw .badParameters }
         return values
     }
 
-    static func fill(_ template: String, _ parameters: [String: JSONScalar]) throws(Failure) -> [UInt8] {
-        var filled: [UInt8] = []
-        let bytes = Array(template.utf8)
-        var rest = bytes[...]
-        let (open, close) = (Array("{{".utf8), Array("}}".utf8))
-        while let start = rest.firstRange(of: open)?.lowerBound {
-            guard let end = rest[start...].firstRange(of: close) else { break }
-            let name = String(decoding: rest[(start + 2)..<end.lowerBound], as: UTF8.self)
-                .trimmingCharacters(in: .whitespaces)
-            // `}}` also ends objects. JSON has `{{` only inside strings. Other characters make it no parameter.
-            guard !name.isEmpty, name.utf8.allSatisfy(isOfName) else {
-                filled += rest[..<(start + 2)]
-                rest = rest[(start + 2)...]
-                continue
-            }
-            guard let value = parameters[name] else { throw .missingParameter }
-            let quote = UInt8(ascii: "\"")
-            let isWhole =
-                start > rest.startIndex && rest[start - 1] == quote && isOpening(bytes, at: start - 1)
-                && end.upperBound < rest.endIndex && rest[end.upperBound] == quote
-            if isWhole {
-                filled += rest[..<(start - 1)]
-                filled += value.json
-                rest = rest[(end.upperBound + 1)...]
-            } else {
-                filled += rest[..<start]
-                filled += value.quoted.dropFirst().dropLast()
-                rest = rest[end.upperBound...]
-            }
-        }
-        return filled + rest
+    static func fill(_ template: String, _ parameters: JSON.Object) throws(Failure) -> [UInt8] {
+        guard let json = try? JSON(Array(template.utf8)) else { throw .badTemplate }
+        return try TemplateText(parameters: parameters).filled(json).bytes
     }
 
-    /// Whether the quotation mark at an index begins a string, and is not escaped.
-    private static func isOpening(_ bytes: [UInt8], at index: Int) -> Bool {
-        index == 0 || bytes[index - 1] != UInt8(ascii: "\\")
+    private func filled(_ json: JSON) throws(Failure) -> JSON {
+        switch json {
+        case .string(let text): return try filled(text)
+        case .array(let elements): return .array(try elements.map { element throws(Failure) in try filled(element) })
+        case .object(let members):
+            var object = JSON.Object()
+            for (name, value) in members { object[Self.text(try filled(name))] = try filled(value) }
+            return .object(object)
+        default: return json
+        }
     }
+
+    private func filled(_ text: String) throws(Failure) -> JSON {
+        var filled = ""
+        var rest = Array(text.utf8)[...]
+        while let open = rest.firstRange(of: "{{".utf8), let close = rest[open.upperBound...].firstRange(of: "}}".utf8)
+        {
+            let name = String(decoding: rest[open.upperBound..<close.lowerBound], as: UTF8.self)
+                .trimmingCharacters(in: .whitespaces)
+            // Braces around anything but a name are text.
+            guard !name.isEmpty, name.utf8.allSatisfy(Self.isOfName) else {
+                filled += String(decoding: rest[..<open.upperBound], as: UTF8.self)
+                rest = rest[open.upperBound...]
+                continue
+            }
+            guard let value = parameters[name] else { throw .missingParameter(name) }
+            if open.lowerBound == 0, close.upperBound == rest.endIndex { return value }
+            filled += String(decoding: rest[..<open.lowerBound], as: UTF8.self) + Self.text(value)
+            rest = rest[close.upperBound...]
+        }
+        return .string(filled + String(decoding: rest, as: UTF8.self))
+    }
+
+    /// The text of a value within a longer one.
+    private static func text(_ value: JSON) -> String { value.text ?? value.description }
 
     private static func isOfName(_ byte: UInt8) -> Bool {
         switch byte {
@@ -65,61 +73,6 @@ enum TemplateText {
             UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"), UInt8(ascii: "-"), UInt8(ascii: "."):
             true
         default: false
-        }
-    }
-}
-
-/// A JSON value that is neither an object nor an array.
-enum JSONScalar: Hashable, Sendable, Decodable {
-    case text(String)
-    case integer(Int64)
-    case number(Double)
-    case flag(Bool)
-    case null
-
-    init(from decoder: any Decoder) throws {
-        let container = try decoder.singleValueContainer()
-        if container.decodeNil() {
-            self = .null
-        } else if let flag = try? container.decode(Bool.self) {
-            self = .flag(flag)
-        } else if let integer = try? container.decode(Int64.self) {
-            self = .integer(integer)
-        } else if let number = try? container.decode(Double.self) {
-            self = .number(number)
-        } else {
-            self = .text(try container.decode(String.self))
-        }
-    }
-
-    /// The value in JSON.
-    var json: [UInt8] {
-        switch self {
-        case .text: quoted
-        default: Array(plain.utf8)
-        }
-    }
-
-    /// The value as a JSON string, with quotation marks.
-    var quoted: [UInt8] {
-        var bytes: [UInt8] = [UInt8(ascii: "\"")]
-        for byte in plain.utf8 {
-            switch byte {
-            case UInt8(ascii: "\""), UInt8(ascii: "\\"): bytes += [UInt8(ascii: "\\"), byte]
-            case 0..<0x20: bytes += Array("\\u00\(byte < 16 ? "0" : "")\(String(byte, radix: 16))".utf8)
-            default: bytes.append(byte)
-            }
-        }
-        return bytes + [UInt8(ascii: "\"")]
-    }
-
-    private var plain: String {
-        switch self {
-        case .text(let text): text
-        case .integer(let number): String(number)
-        case .number(let number): String(number)
-        case .flag(let flag): flag ? "true" : "false"
-        case .null: "null"
         }
     }
 }

@@ -15,7 +15,7 @@ enum QueueColumn: Int, CaseIterable {
     case giveUpAt
     case environment
     case service
-    case audience
+    case userName
     case template
     case parameters
     case timeQueued
@@ -34,12 +34,15 @@ enum QueueColumn: Int, CaseIterable {
         case .giveUpAt: "give_up_at"
         case .environment: "environment"
         case .service: "service"
-        case .audience: "audience"
+        case .userName: "user_name"
         case .template: "template"
         case .parameters: "parameters"
         case .timeQueued: "time_queued"
         }
     }
+
+    /// Whether it is a time in both databases.
+    var isTime: Bool { self == .sendAfter || self == .giveUpAt || self == .timeQueued }
 
     /// Maximum length in bytes; the relay refuses a longer value without reading it.
     var limit: Int {
@@ -69,6 +72,8 @@ package struct QueueRow: Sendable, Identifiable {
     /// The entry of its token in `devices`.
     package internal(set) var device: DeviceEntry?
     private let values: ArraySlice<SQLValue>
+    /// The database's, for its times.
+    private let dialect: SQLDialect
 
     init(
         id: Int64,
@@ -78,7 +83,8 @@ package struct QueueRow: Sendable, Identifiable {
         attempts: Int,
         parent: Int64?,
         device: DeviceEntry?,
-        values: ArraySlice<SQLValue>
+        values: ArraySlice<SQLValue>,
+        dialect: SQLDialect = .sqlite
     ) {
         self.id = id
         self.apnsID = apnsID
@@ -88,11 +94,23 @@ package struct QueueRow: Sendable, Identifiable {
         self.parent = parent
         self.device = device
         self.values = values
+        self.dialect = dialect
     }
 
     /// Value of a column; a value over the limit is truncated to one byte more than the limit.
     subscript(column: QueueColumn) -> SQLValue {
         column.rawValue < values.count ? values[values.startIndex + column.rawValue] : .null
+    }
+
+    /// Value of a time column; nil for NULL.
+    /// - Throws: ``RowError`` for a value that is no time, and for a time that is too far ahead.
+    func moment(_ column: QueueColumn, at now: WallTime) throws(RowError) -> WallTime? {
+        let value = self[column]
+        guard value != .null else { return nil }
+        guard let moment = column.isTime ? dialect.moment(value) : StoredMoment.read(value),
+            moment <= now + StoredMoment.longestWait
+        else { throw RowError(RowReason(column)) }
+        return moment
     }
 }
 
@@ -103,24 +121,15 @@ package struct DeviceEntry: Hashable, Sendable {
     package var environment: String?
     /// Name of the service that issued the token.
     package var service: String?
-    package var user: String?
+    package var userName: String?
     /// Preferred languages, in order of preference.
     package var languages: [String] = []
     package var registered: WallTime?
-    package var died: WallTime?
-    /// When it was found dead while marking was suspended.
-    package var held: WallTime?
-    package var evidence: String?
+    /// Whether the app was removed and has not been registered again since; nil if a time of the entry cannot be read.
+    package var isDead: Bool? = false
 
     package init(token: String, topic: String) {
         self.token = token
         self.topic = topic
-    }
-
-    /// Whether the app was removed and has not been registered again since.
-    package var isDead: Bool {
-        guard let died else { return false }
-        guard let registered else { return true }
-        return registered <= died
     }
 }

@@ -24,7 +24,7 @@ package struct RowOutcome: Hashable, Sendable {
     }
 
     /// The reason of a row in doubt: it may have been sent, and nobody knows.
-    static let inDoubt = "Uncertain"
+    static let inDoubt = RowReason.uncertain.rawValue
 
     /// A token that the service reported dead.
     struct DeadTokenReport: Hashable, Sendable {
@@ -38,6 +38,8 @@ package struct RowOutcome: Hashable, Sendable {
     package let change: Change
     /// When the outcome was known.
     package let time: WallTime
+    /// The reason in one sentence, for people; nil if the reason is the service's.
+    package var detail: String?
     /// The dead token of a refused row, marked before the outcome is written.
     var deadToken: DeadTokenReport?
 

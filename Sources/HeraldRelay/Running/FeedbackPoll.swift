@@ -25,12 +25,13 @@ struct FeedbackPoll: Sendable {
         let label = "\(app.topics.first ?? "every topic") (\(app.environment.rawValue))"
         // The service deletes what was read, so an open breaker leaves the list unread.
         guard !context.health.hasOpenBreaker(label) else { return }
-        let connection = ProviderConfiguration(
+        var connection = ProviderConfiguration(
             host: service.host,
             port: service.port,
             credential: app.providerCredential,
             authorities: app.authorities
         )
+        connection.proxy = app.proxy
         // Entries read before an error count, too.
         let read = Mutex<[FeedbackEntry]>([])
         do {

@@ -84,7 +84,13 @@ package final class Relay: Service {
         await withGracefulShutdownHandler {
             await withTaskGroup(of: Void.self) { group in
                 group.addTask {
-                    for await _ in context.store.changes() { context.signal.notify() }
+                    let changes = context.store.changes { reason in
+                        context.logger.notice(
+                            "the queue is queried every second, since the database does not report new rows",
+                            metadata: ["reason": "\(reason)"]
+                        )
+                    }
+                    for await _ in changes { context.signal.notify() }
                 }
                 group.addTask { [monitor] in await monitor.run() }
                 group.addTask { [deadTokens] in await FeedbackPoll(context, deadTokens).run() }

@@ -84,10 +84,10 @@ struct RowSender: Sendable {
         guard !row.isUncertain else { return .asks }
         let now = clock.now()
         switch reader.plan(row, at: now) {
-        case .final(let status, let reason): return .ended(final(row, status, reason: reason))
+        case .final(let status, let error): return .ended(final(row, status, error))
         case .wait(let moment): return .ended(later(row, at: moment))
         case .send(let prepared): return order(row, prepared, table, at: now)
-        case .fanOut, .audience, .template: return .asks
+        case .fanOut, .devices, .template: return .asks
         }
     }
 
@@ -104,22 +104,25 @@ struct RowSender: Sendable {
         let now = clock.now()
         do {
             switch try await plan(row, reader, at: now) {
-            case .final(let status, let reason): return .ended(final(row, status, reason: reason))
+            case .final(let status, let error): return .ended(final(row, status, error))
             case .wait(let moment): return .ended(later(row, at: moment, uncertain: row.isUncertain))
             case .fanOut(let tokens): return .ended(try await fanOut(row, to: tokens))
-            case .audience(let user, let topic):
+            case .devices(let user, let topic):
                 let tokens = try await context.store.tokens(of: user, topic: topic, limit: RowReader.maximumTokens)
-                guard !tokens.isEmpty else { return .ended(final(row, .refused, reason: "NoDevice")) }
+                guard !tokens.isEmpty else {
+                    let detail = "`devices` has no live token of user_name \(user.debugDescription) for \(topic)"
+                    return .ended(final(row, .refused, RowError(.noDevice, detail)))
+                }
                 return .ended(try await fanOut(row, to: tokens))
-            case .template: return .ended(final(row, .refused, reason: RowError.badTemplate.reason))
+            case .template: return .ended(final(row, .refused, RowError(.badTemplate)))
             case .send(let prepared):
                 guard !row.isUncertain || configuration.inDoubt.repeats(prepared.request) else {
-                    return .ended(final(row, .failed, reason: RowOutcome.inDoubt))
+                    return .ended(final(row, .failed, RowError(.uncertain)))
                 }
                 return order(row, prepared, context.routes.table, at: now)
             }
         } catch {
-            return .ended(later(row, at: now + .seconds(5), reason: "Store", uncertain: row.isUncertain))
+            return .ended(later(row, at: now + .seconds(5), RowError(.store), uncertain: row.isUncertain))
         }
     }
 
@@ -142,9 +145,10 @@ struct RowSender: Sendable {
         let deadline = (try? reader.deadline(of: row, at: now)) ?? now
         // If the service is unreachable, its journal most likely is too. At the deadline it is tried all the same.
         if let moment = route.openUntil(at: now), now < deadline {
-            return .settled(lookUpLater(row, at: min(moment, deadline), reason: "Unreachable", lookups: row.lookups))
+            return .settled(lookUpLater(row, at: min(moment, deadline), .unreachable, lookups: row.lookups))
         }
-        let result = await journal.result(of: target.id, since: reader.queued(row) ?? WallTime(milliseconds: 0))
+        let queued = (try? row.moment(.timeQueued, at: now)) ?? WallTime(milliseconds: 0)
+        let result = await journal.result(of: target.id, since: queued)
         context.noteJournal(result, of: route)
         let isEarly = row.lookups < Self.leastLookups
         switch result {
@@ -157,11 +161,11 @@ struct RowSender: Sendable {
             guard isEarly else { return .unknown }
         case .unavailable:
             // An unavailable journal never causes a second send, but is not asked for ever either.
-            guard isEarly || now < deadline else { return .settled(final(row, .expired, reason: RowOutcome.inDoubt)) }
+            guard isEarly || now < deadline else { return .settled(final(row, .expired, RowError(.uncertain))) }
         }
         let next = clock.now() + configuration.rules.backOff.pause(after: row.lookups + 1, share: .random(in: 0...1))
         let moment = now < deadline ? min(next, deadline) : next
-        return .settled(lookUpLater(row, at: moment, reason: RowOutcome.inDoubt, lookups: row.lookups + 1))
+        return .settled(lookUpLater(row, at: moment, .uncertain, lookups: row.lookups + 1))
     }
 
     // MARK: - Content
@@ -171,7 +175,7 @@ struct RowSender: Sendable {
         guard case .template(let name) = plan else { return plan }
         let texts = try await context.store.template(name)
         guard let text = LanguageList.pick(row.device?.languages ?? [], from: texts) else {
-            return .final(.refused, reason: texts.isEmpty ? "UnknownTemplate" : "NoLanguage")
+            return .final(.refused, Self.missing(name, languages: texts.isEmpty ? nil : row.device?.languages ?? []))
         }
         do throws(TemplateText.Failure) {
             guard row[.parameters].bytes.map({ $0.count <= QueueColumn.parameters.limit }) ?? true else {
@@ -180,8 +184,26 @@ struct RowSender: Sendable {
             let payload = try TemplateText.fill(text, try TemplateText.parameters(row[.parameters].bytes))
             return reader.plan(row, at: now, payload: payload)
         } catch {
-            return .final(.refused, reason: error.rawValue)
+            switch error {
+            case .badParameters: return .final(.refused, RowError(.badParameters))
+            case .badTemplate:
+                let detail =
+                    "the text of the template \(name.debugDescription) is not JSON: put `{{…}}` in quotation marks"
+                return .final(.refused, RowError(.badTemplate, detail))
+            case .missingParameter(let parameter):
+                let detail = "`parameters` lacks `\(parameter)`, which the template \(name.debugDescription) names"
+                return .final(.refused, RowError(.missingParameter, detail))
+            }
         }
+    }
+
+    /// The error for a template that has no text for a device; with `languages`, it has some in other languages.
+    private static func missing(_ template: String, languages: [String]?) -> RowError {
+        let template = template.debugDescription
+        guard let languages else { return RowError(.unknownTemplate, "`push_templates` has no template \(template)") }
+        let known = languages.isEmpty ? "none" : languages.joined(separator: ", ")
+        let detail = "the template \(template) has no text in the device's languages (\(known)), nor in the language ''"
+        return RowError(.noLanguage, detail)
     }
 
     private func fanOut(_ row: QueueRow, to tokens: [String]) async throws -> RowOutcome? {
@@ -197,13 +219,15 @@ struct RowSender: Sendable {
     private func order(_ row: QueueRow, _ prepared: PreparedRow, _ table: RouteTable, at now: WallTime) -> Beginning {
         let environment = prepared.environment ?? configuration.environment
         guard let route = table.route(topic: prepared.topic, environment: environment, service: prepared.service) else {
-            return .ended(final(row, .failed, reason: "NoCredential"))
+            let service = prepared.service.map { " at the service \($0.debugDescription)" } ?? ""
+            let detail = "none of `apps` has \(prepared.topic.name) in \(environment.rawValue)\(service)"
+            return .ended(final(row, .failed, RowError(.noCredential, detail)))
         }
         if let moment = route.openUntil(at: now) {
             guard moment < prepared.deadline else {
-                return .ended(final(row, .expired, reason: route.problem == nil ? nil : "Unreachable"))
+                return .ended(final(row, .expired, RowError(.unreachable, route.problem)))
             }
-            return .ended(later(row, at: moment, reason: "Unreachable", uncertain: row.isUncertain))
+            return .ended(later(row, at: moment, RowError(.unreachable, route.problem), uncertain: row.isUncertain))
         }
         if let wait = route.waitForCredential(prepared.topic, at: now) { return .ended(later(row, prepared, wait)) }
         let app = "\(prepared.topic.name) (\(route.app.environment.rawValue))"
@@ -249,13 +273,14 @@ struct RowSender: Sendable {
             share: .random(in: 0...1)
         )
         switch change {
-        case .final(let status, let reason): return final(row, status, reason: reason)
-        case .lookUp(let moment, let reason, let lookups):
-            return lookUpLater(row, at: moment, reason: reason ?? RowOutcome.inDoubt, lookups: lookups)
-        case .later(let moment, let reason, let uncertain, let counts):
+        case .final(let status, let reason): return final(row, status, reason: reason, detail: result.error?.detail)
+        case .lookUp(let moment, _, let lookups): return lookUpLater(row, at: moment, .uncertain, lookups: lookups)
+        case .later(let moment, let reason, var uncertain, let counts):
             context.metrics.retries.increment()
             // A refusal does not tell whether an earlier attempt arrived.
-            return later(row, at: moment, reason: reason, counts: counts, uncertain: uncertain || row.isUncertain)
+            uncertain = uncertain || row.isUncertain
+            let detail = result.error?.detail
+            return later(row, at: moment, reason: reason, detail: detail, counts: counts, uncertain: uncertain)
         }
     }
 
@@ -286,35 +311,54 @@ struct RowSender: Sendable {
         _ prepared: PreparedRow,
         _ wait: (until: WallTime, reason: String)
     ) -> RowOutcome {
-        guard wait.until < prepared.deadline else { return final(row, .expired, reason: wait.reason) }
-        return later(row, at: wait.until, reason: wait.reason, uncertain: row.isUncertain)
+        let detail = wait.reason == RowReason.badCredential.rawValue ? RowReason.badCredential.meaning : nil
+        guard wait.until < prepared.deadline else { return final(row, .expired, reason: wait.reason, detail: detail) }
+        return later(row, at: wait.until, reason: wait.reason, detail: detail, uncertain: row.isUncertain)
     }
 
     private func later(
         _ row: QueueRow,
         at moment: WallTime,
-        reason: String? = nil,
+        _ error: RowError? = nil,
+        uncertain: Bool = false
+    ) -> RowOutcome {
+        later(row, at: moment, reason: error?.reason.rawValue, detail: error?.detail, uncertain: uncertain)
+    }
+
+    private func later(
+        _ row: QueueRow,
+        at moment: WallTime,
+        reason: String?,
+        detail: String?,
         counts: Bool = false,
         uncertain: Bool = false
     ) -> RowOutcome {
         log(row, "later", reason: reason, level: counts ? .notice : .debug)
-        return outcome(row, .later(moment, reason: reason, uncertain: uncertain, counts: counts))
+        return outcome(row, .later(moment, reason: reason, uncertain: uncertain, counts: counts), detail: detail)
     }
 
-    private func lookUpLater(_ row: QueueRow, at moment: WallTime, reason: String, lookups: Int) -> RowOutcome {
-        log(row, "later", reason: reason, level: .notice)
-        return outcome(row, .lookUp(moment, reason: reason, lookups: lookups))
+    private func lookUpLater(_ row: QueueRow, at moment: WallTime, _ reason: RowReason, lookups: Int) -> RowOutcome {
+        log(row, "later", reason: reason.rawValue, level: .notice)
+        let change = RowOutcome.Change.lookUp(moment, reason: reason.rawValue, lookups: lookups)
+        return outcome(row, change, detail: reason.meaning)
     }
 
-    private func final(_ row: QueueRow, _ status: FinalStatus, reason: String? = nil) -> RowOutcome {
+    private func final(_ row: QueueRow, _ status: FinalStatus, _ error: RowError? = nil) -> RowOutcome {
+        final(row, status, reason: error?.reason.rawValue, detail: error?.detail)
+    }
+
+    private func final(_ row: QueueRow, _ status: FinalStatus, reason: String?, detail: String?) -> RowOutcome {
         // Whether an earlier attempt arrived stays unknown.
-        let reason = status == .expired && row.isUncertain ? RowOutcome.inDoubt : reason
+        let isInDoubt = status == .expired && row.isUncertain
+        let reason = isInDoubt ? RowOutcome.inDoubt : reason
         log(row, status.rawValue, reason: reason, level: status == .sent ? .info : .notice)
-        return outcome(row, .final(status, reason: reason))
+        return outcome(row, .final(status, reason: reason), detail: isInDoubt ? RowReason.uncertain.meaning : detail)
     }
 
-    private func outcome(_ row: QueueRow, _ change: RowOutcome.Change) -> RowOutcome {
-        RowOutcome(row: row.id, parent: row.parent, change: change, time: clock.now())
+    private func outcome(_ row: QueueRow, _ change: RowOutcome.Change, detail: String?) -> RowOutcome {
+        var outcome = RowOutcome(row: row.id, parent: row.parent, change: change, time: clock.now())
+        outcome.detail = detail
+        return outcome
     }
 
     private func logCredential(_ change: Route.Change, _ route: Route, _ topic: Topic) {

@@ -4,6 +4,7 @@ import HeraldProvider
 /// A sender that uses the library's client of the binary interface.
 struct BinarySender: RelaySender {
     private let client: BinaryClient
+    private let app: RelayApp
 
     /// - Throws: `ProviderError` if the certificate or the authority is unusable.
     init(_ app: RelayApp, timeout: Duration) throws {
@@ -15,10 +16,12 @@ struct BinarySender: RelaySender {
             certificate: certificate,
             authorities: app.authorities
         )
+        configuration.proxy = app.proxy
         configuration.timeout = timeout
         // Rows wait in the queue, so the client need not wait for an unreachable service.
         configuration.waitsForService = false
         client = try BinaryClient(configuration)
+        self.app = app
     }
 
     func send(_ requests: [PushRequest], report: @escaping @Sendable (Int, SendResult) -> Void) async {
@@ -35,14 +38,14 @@ struct BinarySender: RelaySender {
             switch try await client.send(binary) {
             case .accepted: return .answered(.accepted(PushReceipt(binary: request.id)))
             case .refused(let refusal): return .answered(.refused(PushRefusal(refusal)))
-            case .uncertain(let error): return .uncertain(error.relayReason)
+            case .uncertain(let error): return .uncertain(error.rowError(app))
             }
-        } catch let failure as BinaryEncoding.Failure {
-            return .refused(failure.rawValue)
+        } catch let error as RowError {
+            return .refused(error)
         } catch let error as ProviderError {
-            return error.permanentResult ?? .notSent(error.relayReason)
+            return error.permanentResult ?? .notSent(error.rowError(app))
         } catch {
-            return .uncertain("Stopped")
+            return .uncertain(RowError(.stopped))
         }
     }
 
@@ -55,23 +58,15 @@ struct BinarySender: RelaySender {
 ///
 /// It refuses a notification that the interface cannot carry, instead of dropping a part of it.
 enum BinaryEncoding {
-    /// The row's reason for a notification that the interface cannot carry.
-    enum Failure: String, Error {
-        case collapseID = "CollapseIdNotCarried"
-        case priority = "PriorityNotCarried"
-        case pushType = "PushTypeNotCarried"
-        case payload = "PayloadTooLarge"
-    }
-
     /// Maximum length of a payload, in bytes.
     static let payloadBytes = 2048
 
-    /// - Throws: ``Failure``.
-    static func request(_ request: PushRequest) throws(Failure) -> BinaryRequest {
-        guard request.collapseID == nil else { throw .collapseID }
-        guard request.priority != .low else { throw .priority }
-        guard request.pushType == impliedType(request) else { throw .pushType }
-        guard request.payload.count <= payloadBytes else { throw .payload }
+    /// - Throws: ``RowError``, for a notification that the interface cannot carry.
+    static func request(_ request: PushRequest) throws(RowError) -> BinaryRequest {
+        guard request.collapseID == nil else { throw RowError(.collapseIDNotCarried) }
+        guard request.priority != .low else { throw RowError(.priorityNotCarried) }
+        guard request.pushType == impliedType(request) else { throw RowError(.pushTypeNotCarried) }
+        guard request.payload.count <= payloadBytes else { throw RowError(.payloadTooLarge) }
         var binary = BinaryRequest(token: request.token, payload: request.payload)
         binary.expiration = request.expiration
         binary.priority = request.priority

@@ -1,5 +1,5 @@
 import AsyncHTTPClient
-import Foundation
+import HeraldJSON
 package import HeraldModel
 import NIOCore
 import NIOHTTP1
@@ -88,14 +88,14 @@ extension RelayApp {
     }
 }
 
-/// Looks up notifications by `apns-id` (`GET /v1/journal?notification=…`).
+/// Looks up notifications by `apns-id` (`GET /v1/journal?id=…`).
 struct HTTP2JournalLookup: JournalLookup {
     /// Maximum length of an answer, in bytes; a notification has about ten lines.
     private static let maximumBytes = 1 << 18
 
     let client: JournalClient
     func result(of id: NotificationID, since start: WallTime) async -> JournalResult {
-        switch await client.lines("notification=\(id)&limit=1000", upTo: Self.maximumBytes) {
+        switch await client.lines("id=\(id)&limit=1000", upTo: Self.maximumBytes) {
         case .success(let answer): JournalResult(answer.lines).lacking(answer.missingNodes)
         case .failure(let error): .unavailable(error.message)
         }
@@ -105,6 +105,21 @@ struct HTTP2JournalLookup: JournalLookup {
 /// Reason for which a journal is unavailable.
 struct JournalError: Error, Hashable {
     let message: String
+}
+
+extension JournalError {
+    /// The words for an error of the HTTP client, whose own text may quote a field of the request, so its token.
+    fileprivate init(client error: any Error) {
+        switch error {
+        case let error as HTTPClientError
+        where [.connectTimeout, .deadlineExceeded, .readTimeout].contains(error):
+            self.init(message: "it does not answer in time")
+        case is NIOSSLError, is NIOSSLExtraError, is BoringSSLError:
+            self.init(message: "its certificate is not trusted, or it does not speak TLS: check `console` and `ca`")
+        case let error as HTTPClientError: self.init(message: error.shortDescription)
+        default: self.init(message: "it cannot be reached: is it running, and is `console` its address?")
+        }
+    }
 }
 
 /// Client of the journal in the admin API of a Herald's console.
@@ -163,6 +178,7 @@ final class JournalClient: Sendable {
             }
             return lines
         } catch {
+            // Of reading the token or the authorities: Herald's own words.
             return .failure(JournalError(message: "\(error)"))
         }
     }
@@ -176,14 +192,20 @@ final class JournalClient: Sendable {
         var request = HTTPClientRequest(url: "\(address)?\(query)")
         request.headers.add(name: "authorization", value: "Bearer \(token)")
         request.tlsConfiguration = try tls?.get()
-        let response = try await HTTPClient.shared.execute(request, timeout: TimeAmount(timeout))
-        guard response.status != .unauthorized else { return .tokenRefused }
-        guard response.status == .ok else {
-            return .answered(.failure(JournalError(message: "it answers \(response.status.code)")))
-        }
-        let body = try await response.body.collect(upTo: limit)
+        let response: HTTPClientResponse
+        let body: ByteBuffer
         do {
-            let lines = try JSONDecoder().decode([JournalLine].self, from: Data(body.readableBytesView))
+            response = try await HTTPClient.shared.execute(request, timeout: TimeAmount(timeout))
+            guard response.status != .unauthorized else { return .tokenRefused }
+            guard response.status == .ok else {
+                return .answered(.failure(JournalError(message: "it answers \(response.status.code)")))
+            }
+            body = try await response.body.collect(upTo: limit)
+        } catch {
+            return .answered(.failure(JournalError(client: error)))
+        }
+        do {
+            let lines = try JSON.decode([JournalLine].self, from: Array(body.readableBytesView), rules: .lenient)
             let missing = response.headers.first(name: JournalLines.missingNodesField)
             return .answered(.success(JournalLines(lines: lines, missingNodes: missing)))
         } catch {

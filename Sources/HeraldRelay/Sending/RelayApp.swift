@@ -1,5 +1,5 @@
 package import HeraldModel
-import HeraldProvider
+package import HeraldProvider
 
 /// A service, the credential for it, and the apps to send for.
 package struct RelayApp: Sendable, Hashable {
@@ -14,19 +14,6 @@ package struct RelayApp: Sendable, Hashable {
         case http2
         /// The binary interface, for certificates only and for the one topic of the certificate.
         case binary
-    }
-
-    /// Host and port of a listener.
-    package struct Endpoint: Sendable, Hashable, CustomStringConvertible {
-        package let host: String
-        package let port: Int
-
-        package init(host: String, port: Int) {
-            self.host = host
-            self.port = port
-        }
-
-        package var description: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
     }
 
     /// The journal of a Herald.
@@ -51,20 +38,22 @@ package struct RelayApp: Sendable, Hashable {
     /// The binary interface has exactly one, without suffixes.
     package var topics: [String]
     package var environment: PushEnvironment
-    package var service: Endpoint
+    package var service: HostPort
     package var interface = Interface.http2
     package var credential: Credential
     /// PEM certificates of the authorities that may sign the service's certificate; nil means the system's.
     package var authorities: [UInt8]?
     /// The feedback service, if there is one.
-    package var feedback: Endpoint?
+    package var feedback: HostPort?
     package var journal: Journal?
+    /// The HTTP proxy to go through, also to the feedback service.
+    package var proxy = ProviderProxy.environment
 
     package init(
         name: String,
         topics: [String],
         environment: PushEnvironment,
-        service: Endpoint,
+        service: HostPort,
         credential: Credential
     ) {
         self.name = name
@@ -75,8 +64,8 @@ package struct RelayApp: Sendable, Hashable {
     }
 
     /// Apple's service for an environment ("Sending notification requests to APNs").
-    package static func apple(_ environment: PushEnvironment) -> Endpoint {
-        Endpoint(
+    package static func apple(_ environment: PushEnvironment) -> HostPort {
+        HostPort(
             host: environment == .production ? "api.push.apple.com" : "api.sandbox.push.apple.com",
             port: 443
         )

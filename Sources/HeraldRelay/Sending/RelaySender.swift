@@ -15,6 +15,7 @@ package protocol RelaySender: Sendable {
 /// A sender that uses the library's client.
 struct ProviderSender: RelaySender {
     private let client: ProviderClient
+    private let app: RelayApp
 
     /// - Throws: `ProviderError` if the credential or the authority is unusable.
     init(_ app: RelayApp, timeout: Duration) throws {
@@ -24,23 +25,25 @@ struct ProviderSender: RelaySender {
             credential: app.providerCredential,
             authorities: app.authorities
         )
+        configuration.proxy = app.proxy
         configuration.timeout = timeout
         // Rows wait in the queue, so the client need not wait for an unreachable service.
         configuration.retry.waitsForService = false
         client = try ProviderClient(configuration)
+        self.app = app
     }
 
     func send(_ requests: [PushRequest], report: @escaping @Sendable (Int, SendResult) -> Void) async {
-        await client.send(requests) { report($0, Self.result(of: $1)) }
+        await client.send(requests) { report($0, result(of: $1)) }
     }
 
-    private static func result(of outcome: Result<PushAnswer, any Error>) -> SendResult {
+    private func result(of outcome: Result<PushAnswer, any Error>) -> SendResult {
         switch outcome {
         case .success(let answer): return .answered(answer)
         case .failure(let error as ProviderError):
             if let result = error.permanentResult { return result }
-            return error.mayHaveArrived ? .uncertain(error.relayReason) : .notSent(error.relayReason)
-        case .failure: return .uncertain("Stopped")
+            return error.mayHaveArrived ? .uncertain(error.rowError(app)) : .notSent(error.rowError(app))
+        case .failure: return .uncertain(RowError(.stopped))
         }
     }
 
@@ -53,22 +56,30 @@ extension ProviderError {
     /// The result for an error that a retry does not mend; nil for others.
     var permanentResult: SendResult? {
         switch code {
-        case .badCredential, .badAuthority: .credentialRefused("BadCredential")
-        case .badRequest: .invalid("BadRequest")
+        case .badCredential, .badAuthority: .credentialRefused(RowError(.badCredential, message))
+        case .badRequest: .invalid(RowError(.badRequest, message))
         default: nil
         }
     }
 
-    /// The row's reason for a notification that was not sent.
-    var relayReason: String {
-        switch code {
-        case .untrusted: "Untrusted"
-        case .timedOut: "TimedOut"
-        case .badAnswer: "BadAnswer"
-        case .overloaded: "Overloaded"
-        case .shutDown: "Stopped"
-        default: "Unreachable"
-        }
+    /// The error of a row that was not sent.
+    func rowError(_ app: RelayApp) -> RowError {
+        let reason: RowReason =
+            switch code {
+            case .untrusted: .untrusted
+            case .badProxy: .proxyRefused
+            case .timedOut: .timedOut
+            case .badAnswer: .badAnswer
+            case .overloaded: .overloaded
+            case .shutDown: .stopped
+            default: .unreachable
+            }
+        guard reason == .untrusted else { return RowError(reason, message) }
+        let advice =
+            app.authorities == nil
+            ? "give the service's ca.pem with `ca`; without it the relay trusts the system's authorities"
+            : "`ca` has another authority than the service, or its certificate does not name the host"
+        return RowError(reason, "\(message): \(advice)")
     }
 }
 

@@ -44,14 +44,14 @@ final class Route: Sendable {
         breaker.withLock { breaker in
             switch result {
             case .answered: breaker.succeeded()
-            case .notSent(let reason): breaker.failed(reason, at: now, share: .random(in: 0...1))
-            case .uncertain(let reason): breaker.timedOut(reason, at: now, share: .random(in: 0...1))
+            case .notSent(let error): breaker.failed(error.description, at: now, share: .random(in: 0...1))
+            case .uncertain(let error): breaker.timedOut(error.description, at: now, share: .random(in: 0...1))
             case .credentialRefused, .invalid, .refused: break
             }
         }
     }
 
-    /// Why the service is not used; nil if it is.
+    /// Why the service is not used, and what to do; nil if it is.
     var problem: String? { breaker.withLock { $0.reason }.map { "\(name): \($0)" } }
 
     // MARK: - Credential
@@ -73,7 +73,7 @@ final class Route: Sendable {
                 credential.unanswered(topic, at: now)
                 return (nil, nil)
             case .answered: return (nil, credential.accepted(topic) ? .restored : nil)
-            case .credentialRefused(let reason): word = reason
+            case .credentialRefused(let error): word = error.reason.rawValue
             case .notSent, .uncertain, .invalid, .refused:
                 credential.unanswered(topic, at: now)
                 return (nil, nil)

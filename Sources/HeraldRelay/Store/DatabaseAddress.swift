@@ -1,3 +1,4 @@
+import CLibpq
 import Foundation
 
 /// Address of a queue: `sqlite:///absolute/path` or `postgresql://…`.
@@ -11,6 +12,13 @@ package enum DatabaseAddress: Hashable, Sendable {
     /// - Throws: ``RelayStoreError/Code/unusable``, without the password in the address.
     package init(_ text: String) throws {
         if text.hasPrefix("postgresql://") || text.hasPrefix("postgres://") {
+            guard PostgresAddress.isPlain(text) else {
+                throw RelayStoreError(
+                    .unusable,
+                    "the database's address cannot be read: write postgresql://user:password@host:5432/name, and in the "
+                        + "password %40 for @, %2F for /, %3F for ?, %23 for # and %25 for %"
+                )
+            }
             self = .postgresql(text)
         } else if text.hasPrefix("sqlite://") {
             let path = String(text.dropFirst("sqlite://".count)).removingPercentEncoding ?? ""
@@ -27,6 +35,28 @@ package enum DatabaseAddress: Hashable, Sendable {
                 "the database must be sqlite:///absolute/path or postgresql://user@host/name"
             )
         }
+    }
+}
+
+/// The form of a connection URI.
+enum PostgresAddress {
+    /// Whether libpq finds every part where it belongs.
+    ///
+    /// libpq takes a part of a password with `/`, `?` or `@` for a host, a port or a parameter, and quotes it in its errors.
+    static func isPlain(_ text: String) -> Bool {
+        guard let options = PQconninfoParse(text, nil) else { return false }
+        defer { PQconninfoFree(options) }
+        var next = options
+        while let keyword = next.pointee.keyword {
+            let value = next.pointee.val.map { String(cString: $0) } ?? ""
+            switch String(cString: keyword) {
+            case "port": guard value.allSatisfy({ $0.isASCII && $0.isNumber || $0 == "," }) else { return false }
+            case "host", "hostaddr", "dbname", "sslmode": guard !value.contains("@") else { return false }
+            default: break
+            }
+            next += 1
+        }
+        return true
     }
 }
 
@@ -52,8 +82,7 @@ extension DatabaseAddress: CustomStringConvertible {
         case .sqlite(let path): return "sqlite://\(path)"
         case .postgresql(let text):
             guard let scheme = text.range(of: "://") else { return "postgresql://…" }
-            // A password may hold `/` and `@` without escapes. If it may also hold `?`, or stand in a parameter with `@`,
-            // nothing is shown.
+            // A password may hold `?` without escapes, or stand in a parameter: then nothing is shown.
             let rest = text[scheme.upperBound...]
             let parameters = rest.drop { $0 != "?" }
             guard !parameters.contains("@") else { return "postgresql://…" }

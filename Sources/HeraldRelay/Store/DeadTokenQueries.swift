@@ -5,17 +5,25 @@ import HeraldModel
 /// A device whose token is dead has `dead_at`, or `held_at` while marking is suspended.
 struct DeadTokenQueries {
     let session: any SQLSession
+    private var dialect: SQLDialect { session.dialect }
+    private var tables: TableNames { session.tables }
 
     func markDead(_ tokens: [DeadToken], held: Bool) throws -> Int {
         let column = held ? "held_at" : "dead_at"
+        let devices = tables.devices
+        let registered = "\(devices).registered_at"
+        // In SQLite a time that cannot be read keeps no token alive.
+        let isOlder =
+            dialect == .sqlite
+            ? "coalesce(\(dialect.milliseconds(registered)) < \(dialect.milliseconds("excluded.\(column)")), 1)"
+            : "\(registered) < excluded.\(column)"
         var count = 0
         for dead in tokens {
             let result = try session.run(
                 """
-                INSERT INTO devices (device_token, topic, registered_at, \(column), evidence) VALUES (?1, ?2, NULL, ?3, ?4)
+                INSERT INTO \(devices) (device_token, topic, registered_at, \(column), evidence) VALUES (?1, ?2, NULL, ?3, ?4)
                 ON CONFLICT (device_token, topic) DO UPDATE SET \(column) = excluded.\(column), evidence = excluded.evidence
-                WHERE (devices.registered_at IS NULL OR devices.registered_at < excluded.\(column))
-                AND (devices.dead_at IS NULL OR devices.registered_at > devices.dead_at)
+                WHERE (\(registered) IS NULL OR \(isOlder)) AND \(dialect.isDead(devices)) IS NOT TRUE
                 """,
                 [.text(dead.token), .text(dead.topic), StoredMoment.exactText(dead.time), .text(dead.evidence)]
             )
@@ -32,7 +40,10 @@ struct DeadTokenQueries {
             conditions.append(condition("?\(arguments.count)"))
         }
         if let topic = selection.topic { add({ "topic = \($0)" }, .text(topic)) }
-        if let since = selection.since { add({ "coalesce(dead_at, held_at) >= \($0)" }, StoredMoment.exactText(since)) }
+        if let since = selection.since {
+            let died = dialect.milliseconds("coalesce(dead_at, held_at)")
+            conditions.append("(\(died)) >= \(since.milliseconds)")
+        }
         if let tokens = selection.tokens {
             let first = arguments.count + 1
             arguments += tokens.map { .text($0.lowercased()) }
@@ -40,7 +51,7 @@ struct DeadTokenQueries {
             conditions.append(tokens.isEmpty ? "1 = 0" : "device_token IN (\(places))")
         }
         let sql = """
-            UPDATE devices SET dead_at = NULL, held_at = NULL, evidence = NULL WHERE \
+            UPDATE \(tables.devices) SET dead_at = NULL, held_at = NULL, evidence = NULL WHERE \
             \(conditions.joined(separator: " AND "))
             """
         let count = try session.runOnce(sql, arguments).changed
@@ -51,17 +62,17 @@ struct DeadTokenQueries {
         guard selection.includesBreakers else { return [] }
         let found =
             if let topic = selection.topic {
-                try session.run("DELETE FROM push_breakers WHERE topic = ?1 RETURNING app", [.text(topic)])
+                try session.run("DELETE FROM \(tables.breakers) WHERE topic = ?1 RETURNING app", [.text(topic)])
             } else {
-                try session.run("DELETE FROM push_breakers RETURNING app")
+                try session.run("DELETE FROM \(tables.breakers) RETURNING app")
             }
-        return found.rows.compactMap { $0[0].text }.sorted()
+        return try found.rows.compactMap { try $0[0].text }.sorted()
     }
 
     func save(_ trip: DeadTokenBreaker.Trip) throws {
         try session.run(
             """
-            INSERT INTO push_breakers (app, topic, dead_tokens, answers, since) VALUES (?1, ?2, ?3, ?4, ?5)
+            INSERT INTO \(tables.breakers) (app, topic, dead_tokens, answers, since) VALUES (?1, ?2, ?3, ?4, ?5)
             ON CONFLICT (app) DO NOTHING
             """,
             [
@@ -72,13 +83,15 @@ struct DeadTokenQueries {
     }
 
     func breakers() throws -> [QueueProgress.Breaker] {
-        try session.run("SELECT app, dead_tokens, answers, since FROM push_breakers ORDER BY app").rows.map { row in
-            QueueProgress.Breaker(
-                app: row[0].text ?? "",
-                deadTokens: Int(clamping: row[1].int ?? 0),
-                answers: Int(clamping: row[2].int ?? 0),
-                since: (row[3].text.flatMap(StoredMoment.read) ?? WallTime(seconds: 0)).rfc3339
-            )
-        }
+        let since = dialect.time("since")
+        return try session.run("SELECT app, dead_tokens, answers, \(since) FROM \(tables.breakers) ORDER BY app").rows
+            .map {
+                QueueProgress.Breaker(
+                    app: try $0[0].text ?? "",
+                    deadTokens: Int(clamping: try $0[1].int ?? 0),
+                    answers: Int(clamping: try $0[2].int ?? 0),
+                    since: (dialect.moment(try $0[3]) ?? WallTime(seconds: 0)).rfc3339
+                )
+            }
     }
 }

@@ -9,8 +9,8 @@ import Darwin
 
 /// Reports writes to a file by any program, and once that it watches.
 ///
-/// On Linux it uses inotify. It also compares time, size and inode every two seconds, which covers network file systems, a
-/// replaced file, and the `-wal` file of a program that switched to write-ahead logging. Elsewhere it only compares.
+/// On Linux it uses inotify, also for the `-wal` file of a queue in WAL mode. It also compares time, size and inode every two
+/// seconds, which covers network file systems and a replaced file. Elsewhere it only compares.
 enum FileWatch {
     private static let pause: Int32 = 2000
 
@@ -34,7 +34,12 @@ enum FileWatch {
         defer { if descriptor >= 0 { close(descriptor) } }
         // A commit ends by deleting or truncating the journal.
         let events = UInt32(IN_MODIFY) | UInt32(IN_CLOSE_WRITE)
-        if descriptor >= 0 { inotify_add_watch(descriptor, path, events) }
+        // Watching the same file twice has no effect, and a missing one cannot be watched.
+        func follow() {
+            guard descriptor >= 0 else { return }
+            for path in paths { inotify_add_watch(descriptor, path, events) }
+        }
+        follow()
         #endif
         // Only now: a write between this and the watching would be missed.
         notify()
@@ -59,8 +64,8 @@ enum FileWatch {
                 seen = now
                 isChanged = true
                 #if os(Linux)
-                // The path may be another file now. Watching the same file twice has no effect.
-                if descriptor >= 0 { inotify_add_watch(descriptor, path, events) }
+                // A path may be another file now, or the log may be new.
+                follow()
                 #endif
             }
             if isChanged { notify() }

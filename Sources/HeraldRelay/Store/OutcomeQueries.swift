@@ -5,11 +5,13 @@ struct OutcomeQueries {
     /// Outcomes that one statement writes.
     private struct Update: Hashable {
         let change: RowOutcome.Change
+        let detail: String?
         /// The second in which the row ended; nil for a row that stays queued.
         let ended: Int64?
 
         init(_ outcome: RowOutcome) {
             change = outcome.change
+            detail = outcome.detail
             if case .final = outcome.change { ended = outcome.time.seconds } else { ended = nil }
         }
     }
@@ -18,7 +20,8 @@ struct OutcomeQueries {
     static let maximumChecked = 100
 
     let session: any SQLSession
-    let dialect: SQLDialect
+    private var dialect: SQLDialect { session.dialect }
+    private var tables: TableNames { session.tables }
 
     func finish(_ outcomes: [RowOutcome], owner: String) throws -> [FinishedRow] {
         var finished: [FinishedRow] = []
@@ -35,7 +38,8 @@ struct OutcomeQueries {
     /// Locks rows until the end of the transaction, in order of their identifiers.
     private func lock(_ rows: [Int64]) throws {
         guard !rows.isEmpty, !dialect.forUpdate.isEmpty else { return }
-        let sql = "SELECT id FROM push_queue WHERE id IN (\(SQLDialect.list(rows))) ORDER BY id\(dialect.forUpdate)"
+        let sql =
+            "SELECT id FROM \(tables.queue) WHERE id IN (\(SQLDialect.list(rows))) ORDER BY id\(dialect.forUpdate)"
         _ = try session.runOnce(sql, [])
     }
 
@@ -49,21 +53,24 @@ struct OutcomeQueries {
             let result = try run(
                 """
                 status = ?1, reason = ?2, time_sent = ?3, attempts = attempts + ?4, due_at = ?5, owner = NULL,
-                uncertain = 0
+                uncertain = 0, detail = ?6
                 """,
                 [
                     .text(status.rawValue), .text(reason),
                     end.flatMap { status == .sent ? StoredMoment.text($0) : nil } ?? .null,
                     .int(status == .sent || status == .refused ? 1 : 0), .int(end?.milliseconds ?? 0),
+                    .text(update.detail),
                 ],
                 on: rows,
                 where: "status = 'queued'"
             )
-            return result.rows.compactMap { $0[0].int }.map { FinishedRow(row: $0, status: status) }
+            return try result.rows.compactMap { try $0[0].int }.map { FinishedRow(row: $0, status: status) }
         case .later(let moment, let reason, let uncertain, let counts):
-            try postpone(rows, until: moment, reason, uncertain: uncertain ? 1 : 0, attempts: counts ? 1 : 0, owner)
+            let why = (reason, update.detail)
+            try postpone(rows, until: moment, why, uncertain: uncertain ? 1 : 0, attempts: counts ? 1 : 0, owner)
         case .lookUp(let moment, let reason, let lookups):
-            try postpone(rows, until: moment, reason, uncertain: 1 + max(0, lookups), attempts: 0, owner)
+            let why = (reason, update.detail)
+            try postpone(rows, until: moment, why, uncertain: 1 + max(0, lookups), attempts: 0, owner)
         }
         return []
     }
@@ -71,19 +78,19 @@ struct OutcomeQueries {
     private func postpone(
         _ rows: [Int64],
         until moment: WallTime,
-        _ reason: String?,
+        _ why: (reason: String?, detail: String?),
         uncertain: Int,
         attempts: Int,
         _ owner: String
     ) throws {
         _ = try run(
-            "due_at = ?1, reason = ?2, uncertain = ?3, attempts = attempts + ?4, owner = NULL",
+            "due_at = ?1, reason = ?2, detail = ?3, uncertain = ?4, attempts = attempts + ?5, owner = NULL",
             [
-                .int(min(moment.milliseconds, RelaySchema.never - 1)), .text(reason), .int(Int64(uncertain)),
-                .int(Int64(attempts)), .text(owner),
+                .int(min(moment.milliseconds, RelaySchema.never - 1)), .text(why.reason), .text(why.detail),
+                .int(Int64(uncertain)), .int(Int64(attempts)), .text(owner),
             ],
             on: rows,
-            where: "status = 'queued' AND owner = ?5"
+            where: "status = 'queued' AND owner = ?6"
         )
     }
 
@@ -94,7 +101,7 @@ struct OutcomeQueries {
         on rows: [Int64],
         where condition: String
     ) throws -> SQLResult {
-        let start = "UPDATE push_queue SET \(assignments) WHERE \(condition) AND id"
+        let start = "UPDATE \(tables.queue) SET \(assignments) WHERE \(condition) AND id"
         if rows.count == 1, let row = rows.first {
             return try session.run("\(start) = ?\(arguments.count + 1) RETURNING id", arguments + [.int(row)])
         }
@@ -107,15 +114,15 @@ struct OutcomeQueries {
         let rows =
             try session.run(
                 """
-                SELECT p.id, EXISTS (SELECT 1 FROM push_queue q WHERE q.parent = p.id AND q.status = 'queued')
-                FROM (SELECT id FROM push_queue WHERE status = 'queued' AND due_at = \(RelaySchema.never)
+                SELECT p.id, EXISTS (SELECT 1 FROM \(tables.queue) q WHERE q.parent = p.id AND q.status = 'queued')
+                FROM (SELECT id FROM \(tables.queue) WHERE status = 'queued' AND due_at = \(RelaySchema.never)
                 AND parts IS NOT NULL AND id > ?1 ORDER BY id LIMIT \(Self.maximumChecked)) p ORDER BY p.id
                 """,
                 [.int(last)]
             )
             .rows
-        let next = rows.count == Self.maximumChecked ? rows.last?[0].int : nil
-        return (rows.filter { !["1", "t"].contains($0[1].text ?? "") }.compactMap { $0[0].int }, next)
+        let next = rows.count == Self.maximumChecked ? try rows.last?[0].int : nil
+        return (try rows.filter { !["1", "t"].contains(try $0[1].text ?? "") }.compactMap { try $0[0].int }, next)
     }
 
     func settle(_ rows: [Int64]) throws -> [FinishedRow] {
@@ -131,29 +138,40 @@ struct OutcomeQueries {
 
     /// Finishes a row for many tokens if all its parts are final; deleted parts count as not sent.
     private func close(parent: Int64) throws -> FinalStatus? {
-        let made = try session.run("SELECT parts FROM push_queue WHERE id = ?1", [.int(parent)]).rows.first?[0].int ?? 0
+        let parts = try session.run("SELECT parts FROM \(tables.queue) WHERE id = ?1", [.int(parent)])
+        let made = try parts.rows.first?[0].int ?? 0
         let result = try session.run(
-            "SELECT status, count(*), max(time_sent), min(reason) FROM push_queue WHERE parent = ?1 GROUP BY status",
+            "SELECT status, count(*), min(reason) FROM \(tables.queue) WHERE parent = ?1 GROUP BY status",
             [.int(parent)]
         )
         var counts: [String: Int64] = [:]
-        for row in result.rows { counts[row[0].text ?? ""] = row[1].int ?? 0 }
+        for row in result.rows { counts[try row[0].text ?? ""] = try row[1].int ?? 0 }
         guard made > 0, counts["queued"] == nil else { return nil }
         let total = max(made, counts.values.reduce(0, +))
         let sent = counts[FinalStatus.sent.rawValue] ?? 0
         let order: [FinalStatus] = [.sent, .refused, .failed, .expired]
         let status = order.first { counts[$0.rawValue] != nil } ?? .failed
-        let row = result.rows.first { $0[0].text == status.rawValue }
-        let reason: String? =
-            if sent == total { nil } else if sent > 0 { "sent to \(sent) of \(total)" } else if let row {
-                row[3].text
-            } else {
-                "PartsDeleted"
-            }
-        let time = status == .sent ? row?[2] : nil
+        let row = try result.rows.first { try $0[0].text == status.rawValue }
+        var (reason, detail): (String?, String?) = (nil, nil)
+        if sent == 0, let row {
+            reason = try row[2].text
+            // The sentence of the first part with this reason.
+            let sql = """
+                SELECT detail FROM \(tables.queue) WHERE parent = ?1 AND status = ?2 AND reason = ?3 ORDER BY id LIMIT 1
+                """
+            detail = try session.run(sql, [.int(parent), .text(status.rawValue), .text(reason)]).rows.first?[0].text
+        } else if sent < total {
+            let error = sent > 0 ? RowError(.sentInPart, "sent to \(sent) of \(total)") : RowError(.partsDeleted)
+            (reason, detail) = (error.reason.rawValue, error.detail)
+        }
+        // Only sent parts have a time.
         let changed = try session.run(
-            "UPDATE push_queue SET status = ?2, reason = ?3, time_sent = ?4 WHERE id = ?1 AND status = 'queued'",
-            [.int(parent), .text(status.rawValue), .text(reason), time ?? .null]
+            """
+            UPDATE \(tables.queue) SET status = ?2, reason = ?3, detail = ?4,
+            time_sent = (SELECT max(part.time_sent) FROM \(tables.queue) part WHERE part.parent = ?1 AND part.status = 'sent')
+            WHERE id = ?1 AND status = 'queued'
+            """,
+            [.int(parent), .text(status.rawValue), .text(reason), .text(detail)]
         )
         return changed.changed > 0 ? status : nil
     }

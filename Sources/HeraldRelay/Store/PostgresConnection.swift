@@ -17,25 +17,37 @@ struct PostgresLimits: Sendable {
 }
 
 /// A connection of libpq, for one thread at a time.
+///
+/// It keeps no state in its session but for ``listen(_:)``: behind a pooler, the next transaction may have another session,
+/// and another client gets this one. So statements are not prepared, and settings end with their transaction.
 final class PostgresConnection: SQLSession {
+    let dialect = SQLDialect.postgresql
+    let tables: TableNames
     private let handle: OpaquePointer
-    /// Statement → the name under which it is prepared.
-    private var prepared: [String: String] = [:]
     private let limits: PostgresLimits
+    /// Whether the server took writes when it was connected.
+    private var wasWriter = false
     /// An answer did not come in time; it may come later, for another statement.
     private var isSilent = false
 
     /// Connects.
     /// - Parameters:
-    ///   - address: Connection URI. Its time-outs take precedence over the ones here.
+    ///   - address: Connection URI. Its parameters take precedence over the ones before it.
+    ///   - tables: Names of the tables.
     ///   - limits: Limits of time.
     /// - Throws: ``RelayStoreError``.
-    init(_ address: String, limits: PostgresLimits = PostgresLimits()) throws {
+    init(_ address: String, tables: TableNames = TableNames(), limits: PostgresLimits = PostgresLimits()) throws {
+        self.tables = tables
         self.limits = limits
-        let settings = [
-            ("application_name", "herald relay"), ("connect_timeout", "10"), ("tcp_user_timeout", "30000"),
-            ("client_encoding", "UTF8"), ("dbname", address),
+        var settings = [
+            ("application_name", "herald relay"), ("connect_timeout", "10"),
+            // A host that vanished is noticed by a connection that sends, and by one that only listens.
+            ("tcp_user_timeout", "30000"), ("keepalives_idle", "30"), ("keepalives_interval", "10"),
+            ("keepalives_count", "3"),
         ]
+        // Of several hosts, the writer. A single one may be a pooler that keeps what its server said long ago.
+        if address.contains(",") { settings.append(("target_session_attrs", "read-write")) }
+        settings += [("dbname", address), ("client_encoding", "UTF8")]
         let opened = PostgresConnection.withTexts(settings.map(\.0)) { names in
             PostgresConnection.withTexts(settings.map(\.1)) { values in PQconnectdbParams(names, values, 1) }
         }
@@ -48,14 +60,19 @@ final class PostgresConnection: SQLSession {
         handle = opened
         // The limit for answers also holds while a statement is sent.
         PQsetnonblocking(handle, 1)
-        // Times without a zone are UTC. Locks of other transactions delay this one for a limited time.
-        try command("SET TIME ZONE 'UTC'")
-        try command("SET lock_timeout = \(limits.lock.wholeMilliseconds)")
-        try command("SET statement_timeout = \(limits.statement.wholeMilliseconds)")
+        // A trigger of another program may put a row's content into a notice, which libpq writes to standard error.
+        PQsetNoticeProcessor(handle, { _, _ in }, nil)
+        wasWriter = isWriter
     }
 
     deinit {
         PQfinish(handle)
+    }
+
+    /// Whether the server takes writes, as far as it says so: a pooler says nothing.
+    private var isWriter: Bool {
+        let parameters: [String] = ["default_transaction_read_only", "in_hot_standby"]
+        return parameters.allSatisfy { PQparameterStatus(handle, $0).map { String(cString: $0) } != "on" }
     }
 
     var isWorking: Bool { !isSilent && PQstatus(handle) == CONNECTION_OK }
@@ -69,25 +86,63 @@ final class PostgresConnection: SQLSession {
     }
 
     func run(_ sql: String, _ arguments: [SQLValue]) throws -> SQLResult {
-        let name: String
-        if let known = prepared[sql] {
-            name = known
-        } else {
-            name = "s\(prepared.count)"
-            let result = try answer(PQsendPrepare(handle, name, PostgresConnection.numbered(sql), 0, nil))
-            defer { PQclear(result) }
-            try check(result)
-            prepared[sql] = name
-        }
-        return try with(arguments) { values, count in
-            PQsendQueryPrepared(handle, name, count, values, nil, nil, 0)
-        }
+        try runOnce(sql, arguments)
     }
 
     func runOnce(_ sql: String, _ arguments: [SQLValue]) throws -> SQLResult {
         try with(arguments) { values, count in
             PQsendQueryParams(handle, PostgresConnection.numbered(sql), count, nil, values, nil, nil, 0)
         }
+    }
+
+    // MARK: - Transactions
+
+    /// Where to look if the relay cannot write.
+    static let readOnly = "is it a standby, or is default_transaction_read_only set for the role, database or server?"
+
+    /// Begins a transaction, and sets for it what the relay relies on, whatever server, database, role and other clients of
+    /// a pooler have set.
+    ///
+    /// Whether it may write is theirs: a server that was fenced off is read-only.
+    /// - Throws: ``RelayStoreError``, also if the server has become read-only since it was connected.
+    func begin(isReadOnly: Bool) throws {
+        let limit = limits.statement.wholeMilliseconds
+        try command(
+            """
+            BEGIN ISOLATION LEVEL READ COMMITTED\(isReadOnly ? " READ ONLY" : "");
+            SET LOCAL role TO DEFAULT; SET LOCAL search_path TO DEFAULT; SET LOCAL TimeZone = 'UTC';
+            SET LOCAL row_security = on; SET LOCAL lock_timeout = \(limits.lock.wholeMilliseconds);
+            SET LOCAL statement_timeout = \(limit); SET LOCAL idle_in_transaction_session_timeout = \(limit);
+            \(PQserverVersion(handle) >= 170_000 ? "SET LOCAL transaction_timeout = 0;" : "")
+            SELECT set_config('synchronous_commit', 'local', true) WHERE current_setting('synchronous_commit') = 'off'
+            """
+        )
+        guard isWriter || !wasWriter else {
+            throw RelayStoreError(.unavailable, "PostgreSQL: the server has become read-only", endsConnection: true)
+        }
+    }
+
+    /// Ends a transaction; it is durable then.
+    func commit() throws {
+        let result = try answer(PQsendQuery(handle, "COMMIT"))
+        defer { PQclear(result) }
+        try check(result)
+        // A failed transaction is rolled back without an error.
+        guard let status = PQcmdStatus(result), String(cString: status) == "COMMIT" else {
+            throw RelayStoreError(.unavailable, "PostgreSQL: the transaction was rolled back", endsConnection: true)
+        }
+    }
+
+    // MARK: - Notifications
+
+    /// Has the server report the notifications of a channel.
+    /// - Returns: Whether it does. A pooler gives the session to other clients.
+    func listen(_ channel: String) throws -> Bool {
+        let session = try runOnce("SELECT pg_backend_pid()", []).rows.first?[0].int
+        guard session == Int64(PQbackendPID(handle)) else { return false }
+        try command("SET idle_session_timeout = 0")
+        try command("LISTEN \(channel)")
+        return true
     }
 
     /// Reads pending notifications.
@@ -151,15 +206,14 @@ final class PostgresConnection: SQLSession {
         var read = SQLResult()
         let columns = PQnfields(result)
         for row in 0..<PQntuples(result) {
-            read.rows.append(
-                (0..<columns).map { column in
-                    guard PQgetisnull(result, row, column) == 0, let value = PQgetvalue(result, row, column) else {
-                        return .null
-                    }
-                    let length = Int(PQgetlength(result, row, column))
-                    return .bytes(Array(UnsafeRawBufferPointer(start: value, count: length)))
+            let values = (0..<columns).map { column -> SQLValue in
+                guard PQgetisnull(result, row, column) == 0, let value = PQgetvalue(result, row, column) else {
+                    return .null
                 }
-            )
+                let length = Int(PQgetlength(result, row, column))
+                return .bytes(Array(UnsafeRawBufferPointer(start: value, count: length)))
+            }
+            read.rows.append(SQLRow(values: values))
         }
         read.changed = PQcmdTuples(result).flatMap { Int(String(cString: $0)) } ?? 0
         return read
@@ -175,14 +229,20 @@ final class PostgresConnection: SQLSession {
         let reason =
             PQresultErrorField(result, 77).map(PostgresConnection.line)
             ?? PostgresConnection.line(PQerrorMessage(handle))
-        // Connection, transaction rollback, resources, operator intervention, object state, invalid transaction state.
-        let passing = ["08", "40", "53", "57", "55", "25"]
+        // Connection, transaction rollback, resources, operator intervention, object state, invalid transaction state,
+        // system.
+        let passing = ["08", "40", "53", "57", "55", "25", "58"]
         let isPassing = !isWorking || state.isEmpty || passing.contains { state.hasPrefix($0) }
+        // Connection, invalid transaction state (as read-only), shutdown; a statement, cursor or plan of another client of a
+        // pooler; what the server does not support, as in recovery; internal errors.
+        let ending = ["08", "25", "57P", "26", "34", "0A", "XX"]
         throw RelayStoreError(
             isPassing ? .unavailable : .failed,
-            "PostgreSQL: \(reason)\(state.isEmpty ? "" : " (\(state))")",
+            "PostgreSQL: \(reason)\(state.isEmpty ? "" : " (\(state))")"
+                + (state == "25006" ? ": \(PostgresConnection.readOnly)" : ""),
             // insufficient_privilege
-            isDenied: state == "42501"
+            isDenied: state == "42501",
+            endsConnection: !isWorking || state.isEmpty || ending.contains { state.hasPrefix($0) }
         )
     }
 

@@ -15,7 +15,7 @@ package final class QueueLock: Sendable {
     }
 
     /// Takes the lock of a queue; nil for PostgreSQL, which many relays share.
-    /// - Throws: ``RelayStoreError/Code/unusable`` if another relay holds it.
+    /// - Throws: ``RelayStoreError/Code/unavailable`` if another relay holds it.
     package static func take(_ address: DatabaseAddress) throws -> QueueLock? {
         guard case .sqlite(let path) = address else { return nil }
         if let error = RelayStoreError.noFolder(for: path) { throw error }
@@ -23,12 +23,12 @@ package final class QueueLock: Sendable {
         let lock = path + "-relay"
         let descriptor = open(lock, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else {
-            throw RelayStoreError(.unusable, "cannot make \(lock): \(String(cString: strerror(errno)))")
+            throw RelayStoreError(.unavailable, "cannot make \(lock): \(String(cString: strerror(errno)))")
         }
         guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
             close(descriptor)
             throw RelayStoreError(
-                .unusable,
+                .unavailable,
                 "another relay uses \(path): stop it first; to run several relays, use a queue in PostgreSQL"
             )
         }

@@ -5,9 +5,9 @@ package import HeraldModel
 /// Each call is one short transaction and throws only ``RelayStoreError``.
 package protocol RelayStore: Sendable {
     /// Creates missing tables, and checks the existing ones.
-    /// - Returns: A warning if the queue lacks a part that the relay can do without.
+    /// - Returns: Warnings for an operator, such as a missing part that the relay can do without; one line each.
     @discardableResult
-    func prepare() async throws -> String?
+    func prepare() async throws -> [String]
     /// Writes outcomes, and claims due rows, oldest first. All of it is durable when it returns.
     ///
     /// A row that is already final does not change.
@@ -58,8 +58,8 @@ package protocol RelayStore: Sendable {
     func progress(at: WallTime) async throws -> QueueProgress
     /// Queues final rows again, as new ones.
     func retry(_ selection: RowSelection) async throws -> Int
-    /// Deletes final rows.
-    func purge(_ selection: RowSelection) async throws -> Int
+    /// Deletes final rows; a dry run only looks for them.
+    func purge(_ selection: RowSelection, isDryRun: Bool) async throws -> PurgedRows
     /// Deletes final rows of these statuses that ended before a time. One call checks a limited number of rows.
     ///
     /// A row that another program finished without a `time_sent` counts from its `send_after`, else its `time_queued`.
@@ -71,7 +71,9 @@ package protocol RelayStore: Sendable {
     ) async throws -> (deleted: Int, last: Int64?)
 
     /// Reports that other programs may have written.
-    func changes() -> AsyncStream<Void>
+    /// - Parameter note: Called once if the database cannot report it, with the reason. The stream then has an element each second.
+    /// - Returns: A stream with an element for each report, and one at the start.
+    func changes(note: @escaping @Sendable (String) -> Void) -> AsyncStream<Void>
     func close() async
 }
 
@@ -185,6 +187,21 @@ package struct RowSelection: Sendable {
     }
 }
 
+/// Rows that were deleted together.
+package struct PurgedRows: Sendable {
+    /// When the first and the last of them were queued; nil if there are none, or their times cannot be read.
+    package private(set) var queued: ClosedRange<WallTime>?
+    /// Number of rows, without the parts of rows for many tokens.
+    package private(set) var count = 0
+
+    mutating func add(_ other: PurgedRows) {
+        count += other.count
+        guard let more = other.queued else { return }
+        let known = queued ?? more
+        queued = min(known.lowerBound, more.lowerBound)...max(known.upperBound, more.upperBound)
+    }
+}
+
 /// A row to be queued.
 package struct NewPush: Sendable {
     /// Values by column; the others are NULL.
@@ -201,6 +218,7 @@ package struct PushRecord: Codable, Hashable, Sendable {
         package let deviceToken: String?
         package let status: String
         package let reason: String?
+        package let detail: String?
         package let apnsID: String?
         package let attempts: Int
         package let timeSent: String?
@@ -209,6 +227,7 @@ package struct PushRecord: Codable, Hashable, Sendable {
             case deviceToken = "device_token"
             case status
             case reason
+            case detail
             case apnsID = "apns_id"
             case attempts
             case timeSent = "time_sent"
@@ -218,6 +237,7 @@ package struct PushRecord: Codable, Hashable, Sendable {
     package let id: Int64
     package let status: String
     package let reason: String?
+    package let detail: String?
     package let timeQueued: String?
     package let timeSent: String?
     /// One for each token.
@@ -227,6 +247,7 @@ package struct PushRecord: Codable, Hashable, Sendable {
         case id
         case status
         case reason
+        case detail
         case timeQueued = "time_queued"
         case timeSent = "time_sent"
         case outcomes

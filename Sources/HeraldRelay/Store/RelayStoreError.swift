@@ -15,11 +15,18 @@ package struct RelayStoreError: Error, Hashable, Sendable {
     package let message: String
     /// Whether the relay's user lacks a right in the database.
     package let isDenied: Bool
+    /// Whether another connection may do better than this one, for example after a failover.
+    let endsConnection: Bool
 
     package init(_ code: Code, _ message: String, isDenied: Bool = false) {
+        self.init(code, message, isDenied: isDenied, endsConnection: false)
+    }
+
+    init(_ code: Code, _ message: String, isDenied: Bool = false, endsConnection: Bool) {
         self.code = code
         self.message = message
         self.isDenied = isDenied
+        self.endsConnection = endsConnection
     }
 }
 

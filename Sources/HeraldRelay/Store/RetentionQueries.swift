@@ -6,7 +6,8 @@ struct RetentionQueries {
     private static let maximumChecked = 500
 
     let session: any SQLSession
-    let dialect: SQLDialect
+    private var dialect: SQLDialect { session.dialect }
+    private var tables: TableNames { session.tables }
 
     /// Finds the old rows among the next rows of the queue, whatever their status; parts belong to their row.
     ///
@@ -20,36 +21,39 @@ struct RetentionQueries {
     ) throws -> (old: [Int64], last: Int64?) {
         // The `due_at` of a row for many tokens stays beyond all clocks; it ends with its last part.
         let ended = """
-            CASE WHEN parts IS NOT NULL THEN (SELECT max(part.due_at) / 1000 FROM push_queue part
-            WHERE part.parent = push_queue.id AND part.due_at > 0) WHEN due_at > 0 THEN due_at / 1000 END
+            CASE WHEN parts IS NOT NULL THEN (SELECT max(part.due_at) FROM \(tables.queue) part
+            WHERE part.parent = \(tables.queue).id AND part.due_at > 0) WHEN due_at > 0 THEN due_at END
             """
         let moments =
-            [dialect.epoch("time_sent"), ended, dialect.epoch("send_after"), dialect.epoch("time_queued")]
+            [
+                dialect.milliseconds("time_sent"), ended, dialect.milliseconds("send_after"),
+                dialect.milliseconds("time_queued"),
+            ]
             .joined(separator: ", ")
         let rows = try session.runOnce(
             """
             SELECT id, CASE WHEN parent IS NULL AND \(Self.isFinal(statuses)) THEN coalesce(\(moments)) END
-            FROM push_queue WHERE id > \(last) ORDER BY id LIMIT \(Self.maximumChecked)
+            FROM \(tables.queue) WHERE id > \(last) ORDER BY id LIMIT \(Self.maximumChecked)
             """,
             []
         )
         .rows
-        let old = rows.filter { $0[1].int.map { $0 < end.seconds } ?? false }
-        return (old.compactMap { $0[0].int }, rows.count == Self.maximumChecked ? rows.last?[0].int : nil)
+        let old = try rows.filter { try $0[1].int.map { $0 < end.milliseconds } ?? false }
+        return (try old.compactMap { try $0[0].int }, rows.count == Self.maximumChecked ? try rows.last?[0].int : nil)
     }
 
     /// Deletes rows with their parts, but for those that another program has queued again meanwhile.
     func delete(_ rows: [Int64], _ statuses: [FinalStatus]) throws -> Int {
         let final = try session.runOnce(
             """
-            SELECT id FROM push_queue WHERE id IN (\(SQLDialect.list(rows))) AND \(Self.isFinal(statuses))
+            SELECT id FROM \(tables.queue) WHERE id IN (\(SQLDialect.list(rows))) AND \(Self.isFinal(statuses))
             ORDER BY id\(dialect.forUpdate)
             """,
             []
         )
-        .rows.compactMap { $0[0].int }
+        .rows.compactMap { try $0[0].int }
         guard !final.isEmpty else { return 0 }
-        return try RowQueries(session: session, dialect: dialect).delete(final)
+        return try RowQueries(session: session).delete(final)
     }
 
     private static func isFinal(_ statuses: [FinalStatus]) -> String {

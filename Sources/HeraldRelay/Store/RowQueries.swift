@@ -6,48 +6,52 @@ struct RowQueries {
     private static let maximumChanged = 1000
 
     let session: any SQLSession
-    let dialect: SQLDialect
+    private var dialect: SQLDialect { session.dialect }
+    private var tables: TableNames { session.tables }
 
     func enqueue(_ push: NewPush) throws -> Int64 {
         let columns = QueueColumn.allCases.filter { push.values[$0] != nil }
         let names = columns.map(\.name).joined(separator: ", ")
         let places = (1...max(1, columns.count)).map { "?\($0)" }.joined(separator: ", ")
-        let sql = "INSERT INTO push_queue (\(names)) VALUES (\(places)) RETURNING id"
+        let sql = "INSERT INTO \(tables.queue) (\(names)) VALUES (\(places)) RETURNING id"
         let result = try session.run(sql, columns.map { push.values[$0] ?? .null })
-        guard let id = result.rows.first?[0].int else {
+        guard let id = try result.rows.first?[0].int else {
             throw RelayStoreError(.failed, "the database does not return the identifier of the new row")
         }
         return id
     }
 
     func push(_ id: Int64) throws -> PushRecord? {
+        let (queued, sent) = (dialect.time("time_queued"), dialect.time("time_sent"))
         let found = try session.run(
-            "SELECT status, reason, time_queued, time_sent FROM push_queue WHERE id = ?1",
+            "SELECT status, reason, detail, \(queued), \(sent) FROM \(tables.queue) WHERE id = ?1",
             [.int(id)]
         )
         guard let row = found.rows.first else { return nil }
         let outcomes = try session.run(
             """
-            SELECT device_token, status, reason, apns_id, attempts, time_sent FROM push_queue
+            SELECT device_token, status, reason, detail, apns_id, attempts, \(sent) FROM \(tables.queue)
             WHERE (id = ?1 OR parent = ?1) AND parts IS NULL ORDER BY id
             """,
             [.int(id)]
         )
-        func moment(_ value: SQLValue) -> String? { value.text.flatMap(StoredMoment.read)?.rfc3339 }
+        func moment(_ value: SQLValue) -> String? { dialect.moment(value)?.rfc3339 }
         return PushRecord(
             id: id,
-            status: row[0].text ?? "queued",
-            reason: row[1].text,
-            timeQueued: moment(row[2]),
-            timeSent: moment(row[3]),
-            outcomes: outcomes.rows.map { outcome in
+            status: try row[0].text ?? "queued",
+            reason: try row[1].text,
+            detail: try row[2].text,
+            timeQueued: moment(try row[3]),
+            timeSent: moment(try row[4]),
+            outcomes: try outcomes.rows.map { outcome in
                 PushRecord.Outcome(
-                    deviceToken: outcome[0].text,
-                    status: outcome[1].text ?? "queued",
-                    reason: outcome[2].text,
-                    apnsID: outcome[3].text,
-                    attempts: Int(clamping: outcome[4].int ?? 0),
-                    timeSent: moment(outcome[5])
+                    deviceToken: try outcome[0].text,
+                    status: try outcome[1].text ?? "queued",
+                    reason: try outcome[2].text,
+                    detail: try outcome[3].text,
+                    apnsID: try outcome[4].text,
+                    attempts: Int(clamping: try outcome[5].int ?? 0),
+                    timeSent: moment(try outcome[6])
                 )
             }
         )
@@ -58,89 +62,104 @@ struct RowQueries {
         let isInDoubt = "status <> 'queued' AND reason = '\(RowOutcome.inDoubt)'"
         let rows = try session.run(
             """
-            SELECT status, count(*), sum(CASE WHEN \(isInDoubt) THEN 1 ELSE 0 END) FROM push_queue
+            SELECT status, count(*), sum(CASE WHEN \(isInDoubt) THEN 1 ELSE 0 END) FROM \(tables.queue)
             WHERE parts IS NULL GROUP BY status
             """
         )
         .rows
         for row in rows {
-            progress.rows[row[0].text ?? ""] = Int(clamping: row[1].int ?? 0)
-            progress.inDoubt += Int(clamping: row[2].int ?? 0)
+            progress.rows[try row[0].text ?? ""] = Int(clamping: try row[1].int ?? 0)
+            progress.inDoubt += Int(clamping: try row[2].int ?? 0)
         }
-        let isScheduled = "due_at > ?1 AND owner IS NULL AND attempts = 0 AND reason IS NULL"
-        let queued = try session.run(
-            """
-            SELECT sum(CASE WHEN \(isScheduled) THEN 1 ELSE 0 END),
-                sum(CASE WHEN due_at > ?1 AND owner IS NULL AND NOT (\(isScheduled)) THEN 1 ELSE 0 END),
-                min(CASE WHEN \(isScheduled) THEN NULL ELSE
-                    \(dialect.greatest)(\(dialect.epoch("time_queued")), coalesce(\(dialect.epoch("send_after")), 0)) END)
-            , reason FROM push_queue WHERE status = 'queued' AND parts IS NULL GROUP BY reason
-            """,
-            [.int(now.milliseconds)]
-        )
-        for row in queued.rows {
-            let retrying = Int(clamping: row[1].int ?? 0)
-            progress.scheduled += Int(clamping: row[0].int ?? 0)
-            progress.retrying += retrying
-            if retrying > 0, let reason = row[3].text { progress.waiting[reason] = retrying }
-            if let oldest = row[2].int {
-                let age = Double(max(0, now.seconds - oldest))
-                progress.oldestUnsentSeconds = max(age, progress.oldestUnsentSeconds ?? 0)
-            }
-        }
+        try addQueued(to: &progress, now)
         progress.breakers = try DeadTokenQueries(session: session).breakers()
         let claims = try session.run(
             """
-            SELECT owner, count(*), max(due_at) FROM push_queue
+            SELECT owner, count(*), max(due_at) FROM \(tables.queue)
             WHERE status = 'queued' AND due_at > 0 AND owner IS NOT NULL GROUP BY owner ORDER BY owner
             """
         )
-        progress.claims = claims.rows.map { row in
-            let end = WallTime(milliseconds: row[2].int ?? 0)
+        progress.claims = try claims.rows.map { row in
+            let end = WallTime(milliseconds: try row[2].int ?? 0)
             return QueueProgress.Claim(
-                owner: row[0].text ?? "",
-                rows: Int(clamping: row[1].int ?? 0),
+                owner: try row[0].text ?? "",
+                rows: Int(clamping: try row[1].int ?? 0),
                 leaseEnd: end.rfc3339,
                 isLapsed: end <= now
             )
         }
-        let isDead = "dead_at IS NOT NULL AND (registered_at IS NULL OR registered_at <= dead_at)"
+        let isDead = dialect.isDead(tables.devices)
         let devices = try session.run(
             """
             SELECT sum(CASE WHEN \(isDead) THEN 0 ELSE 1 END), sum(CASE WHEN \(isDead) THEN 1 ELSE 0 END),
-            sum(CASE WHEN held_at IS NOT NULL AND dead_at IS NULL THEN 1 ELSE 0 END) FROM devices
+            sum(CASE WHEN held_at IS NOT NULL AND dead_at IS NULL THEN 1 ELSE 0 END) FROM \(tables.devices)
             """
         )
         if let row = devices.rows.first {
-            progress.devices = Int(clamping: row[0].int ?? 0)
-            progress.deadDevices = Int(clamping: row[1].int ?? 0)
-            progress.heldDevices = Int(clamping: row[2].int ?? 0)
+            progress.devices = Int(clamping: try row[0].int ?? 0)
+            progress.deadDevices = Int(clamping: try row[1].int ?? 0)
+            progress.heldDevices = Int(clamping: try row[2].int ?? 0)
         }
         return progress
+    }
+
+    private func addQueued(to progress: inout QueueProgress, _ now: WallTime) throws {
+        let isScheduled = "due_at > ?1 AND owner IS NULL AND attempts = 0 AND reason IS NULL"
+        let (queued, start) = (dialect.milliseconds("time_queued"), dialect.milliseconds("send_after"))
+        let rows = try session.run(
+            """
+            SELECT sum(CASE WHEN \(isScheduled) THEN 1 ELSE 0 END),
+                sum(CASE WHEN due_at > ?1 AND owner IS NULL AND NOT (\(isScheduled)) THEN 1 ELSE 0 END),
+                min(CASE WHEN \(isScheduled) THEN NULL ELSE \(dialect.greatest)(\(queued), coalesce(\(start), 0)) END), reason
+            FROM \(tables.queue) WHERE status = 'queued' AND parts IS NULL GROUP BY reason
+            """,
+            [.int(now.milliseconds)]
+        )
+        .rows
+        for row in rows {
+            let retrying = Int(clamping: try row[1].int ?? 0)
+            progress.scheduled += Int(clamping: try row[0].int ?? 0)
+            progress.retrying += retrying
+            if retrying > 0, let reason = try row[3].text { progress.waiting[reason] = retrying }
+            if let oldest = try row[2].int {
+                let age = Double(max(0, now.seconds - WallTime(milliseconds: oldest).seconds))
+                progress.oldestUnsentSeconds = max(age, progress.oldestUnsentSeconds ?? 0)
+            }
+        }
     }
 
     /// The next rows of a selection.
     func page(of selection: RowSelection, and extra: String, after last: Int64) throws -> [Int64] {
         let (conditions, arguments) = conditions(selection)
         let sql = """
-            SELECT id FROM push_queue WHERE id > \(last) AND \(extra) AND \(conditions) ORDER BY id
+            SELECT id FROM \(tables.queue) WHERE id > \(last) AND \(extra) AND \(conditions) ORDER BY id
             LIMIT \(Self.maximumChanged)
             """
-        return try session.runOnce(sql, arguments).rows.compactMap { $0[0].int }
+        return try session.runOnce(sql, arguments).rows.compactMap { try $0[0].int }
+    }
+
+    /// When the first and the last of some rows were queued.
+    func span(of rows: [Int64]) throws -> ClosedRange<WallTime>? {
+        let queued = dialect.milliseconds("time_queued")
+        let sql = "SELECT min(\(queued)), max(\(queued)) FROM \(tables.queue) WHERE id IN (\(SQLDialect.list(rows)))"
+        guard let row = try session.runOnce(sql, []).rows.first, let first = try row[0].int, let last = try row[1].int,
+            first <= last
+        else { return nil }
+        return WallTime(milliseconds: first)...WallTime(milliseconds: last)
     }
 
     func retry(_ rows: [Int64]) throws -> Int {
         let list = SQLDialect.list(rows)
         _ = try session.runOnce(
             """
-            UPDATE push_queue SET status = 'queued', reason = NULL, time_sent = NULL WHERE parts IS NOT NULL
-            AND id IN (SELECT parent FROM push_queue WHERE id IN (\(list)))
+            UPDATE \(tables.queue) SET status = 'queued', reason = NULL, detail = NULL, time_sent = NULL WHERE parts IS NOT NULL
+            AND id IN (SELECT parent FROM \(tables.queue) WHERE id IN (\(list)))
             """,
             []
         )
         return try session.runOnce(
             """
-            UPDATE push_queue SET status = 'queued', reason = NULL, apns_id = NULL, attempts = 0, time_sent = NULL,
+            UPDATE \(tables.queue) SET status = 'queued', reason = NULL, detail = NULL, apns_id = NULL, attempts = 0, time_sent = NULL,
             due_at = 0, owner = NULL, uncertain = 0, time_queued = CURRENT_TIMESTAMP WHERE id IN (\(list))
             """,
             []
@@ -150,8 +169,8 @@ struct RowQueries {
 
     func delete(_ rows: [Int64]) throws -> Int {
         let list = SQLDialect.list(rows)
-        _ = try session.runOnce("DELETE FROM push_queue WHERE parent IN (\(list))", [])
-        return try session.runOnce("DELETE FROM push_queue WHERE id IN (\(list))", []).changed
+        _ = try session.runOnce("DELETE FROM \(tables.queue) WHERE parent IN (\(list))", [])
+        return try session.runOnce("DELETE FROM \(tables.queue) WHERE id IN (\(list))", []).changed
     }
 
     private func conditions(_ selection: RowSelection) -> (String, [SQLValue]) {
@@ -167,7 +186,9 @@ struct RowQueries {
             arguments.append(.text(topic))
             conditions.append("topic = ?\(arguments.count)")
         }
-        if let before = selection.before { conditions.append("\(dialect.epoch("time_queued")) < \(before.seconds)") }
+        if let before = selection.before {
+            conditions.append("\(dialect.milliseconds("time_queued")) < \(before.milliseconds)")
+        }
         return (conditions.joined(separator: " AND "), arguments)
     }
 }

@@ -35,65 +35,46 @@ enum SQLDialect: Sendable {
         }
     }
 
-    /// A time as seconds since 1970; NULL if the column holds no time.
-    func epoch(_ column: String) -> String {
+    /// A column that other programs write: its first bytes, or a time as ``moment(_:)`` reads it.
+    func selection(_ column: QueueColumn) -> String {
+        column.isTime && self == .postgresql ? time(column.name) : bounded(column.name, column.limit)
+    }
+
+    /// A time column as ``moment(_:)`` reads it.
+    ///
+    /// PostgreSQL's text of a time depends on settings of server, database and role. Its milliseconds since 1970 do not.
+    func time(_ column: String) -> String {
         switch self {
-        case .sqlite:
-            """
-            CASE WHEN typeof(\(column)) IN ('integer', 'real') THEN CAST(\(column) AS INTEGER) \
-            WHEN \(column) <> '' AND \(column) NOT GLOB '*[^0-9]*' THEN CAST(\(column) AS INTEGER) \
-            ELSE CAST(strftime('%s', \(column)) AS INTEGER) END
-            """
-        case .postgresql: "extract(epoch FROM \(column))::bigint"
+        case .sqlite: column
+        case .postgresql: "floor(extract(epoch FROM \(column)) * 1000)::text"
         }
     }
-}
 
-/// Times in the tables: `2026-11-21 02:34:56` in UTC, the default form of both databases.
-enum StoredMoment {
-    static func text(_ moment: WallTime) -> SQLValue {
-        let text = moment.rfc3339
-        return .text(text.prefix(10) + " " + text.dropFirst(11).prefix(8))
+    /// The value of a time column; nil if it is none, as an infinity is.
+    func moment(_ value: SQLValue) -> WallTime? {
+        switch self {
+        case .sqlite: StoredMoment.read(value)
+        case .postgresql: value.int.map { WallTime(milliseconds: $0) }
+        }
     }
 
-    /// With milliseconds, for comparisons within a second.
-    static func exactText(_ moment: WallTime) -> SQLValue {
-        let text = moment.rfc3339
-        return .text(text.prefix(10) + " " + text.dropFirst(11).prefix(12))
+    /// A time as milliseconds since 1970; NULL if the column holds no time.
+    func milliseconds(_ column: String) -> String {
+        switch self {
+        case .sqlite: "\(SQLiteDatabase.moment)(\(column))"
+        case .postgresql:
+            "CASE WHEN isfinite(\(column)) THEN floor(extract(epoch FROM \(column)) * 1000)::bigint END"
+        }
     }
 
-    /// Parses a time in a column; a number or the default form without a detour through text.
-    static func read(_ value: SQLValue) -> WallTime? {
-        switch value {
-        case .null: return nil
-        case .int(let seconds): return WallTime(seconds: seconds)
-        case .bytes(let bytes):
-            if bytes.count == 19, bytes[10] == UInt8(ascii: " "), let moment = WallTime(dateAndTime: bytes) {
-                return moment
+    /// Condition for a row of `devices` whose token died and was not registered since; NULL if its times are unreadable.
+    func isDead(_ table: String) -> String {
+        let (died, registered) = ("\(table).dead_at", "\(table).registered_at")
+        let order =
+            switch self {
+            case .sqlite: "\(milliseconds(registered)) <= \(milliseconds(died))"
+            case .postgresql: "\(registered) <= \(died)"
             }
-            return value.text.flatMap { read($0) }
-        }
-    }
-
-    /// Parses a time: seconds since 1970 with or without a fraction, RFC 3339, or the form of a database.
-    static func read(_ text: String) -> WallTime? {
-        let text = text.trimmingPrefix { $0 == " " }
-        if let seconds = Int64(text) { return WallTime(seconds: seconds) }
-        if let seconds = Double(text), seconds.isFinite, abs(seconds) < 1e12 {
-            return WallTime(milliseconds: Int64((seconds * 1000).rounded()))
-        }
-        var form = Substring(text)
-        for suffix in ["+00:00", "+00", "Z", "z"] where form.hasSuffix(suffix) {
-            form = form.dropLast(suffix.count)
-            break
-        }
-        guard form.utf8.count >= 10, form.utf8.count <= 40 else { return nil }
-        let day = form.prefix(10)
-        let rest = form.dropFirst(10)
-        if rest.isEmpty { return WallTime(rfc3339: "\(day)T00:00:00Z") }
-        guard rest.first == " " || rest.first == "T" || rest.first == "t" else { return nil }
-        var time = String(rest.dropFirst())
-        if time.utf8.count == 5 { time += ":00" }
-        return WallTime(rfc3339: "\(day)T\(time)Z")
+        return "(\(died) IS NOT NULL AND (\(registered) IS NULL OR \(order)))"
     }
 }

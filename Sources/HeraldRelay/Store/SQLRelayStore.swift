@@ -6,7 +6,6 @@ package struct SQLRelayStore: RelayStore {
     private static let probePause = Duration.milliseconds(250)
 
     let database: any SQLDatabase
-    private var dialect: SQLDialect { database.dialect }
 
     init(_ database: any SQLDatabase) {
         self.database = database
@@ -14,98 +13,29 @@ package struct SQLRelayStore: RelayStore {
 
     /// Opens a database; PostgreSQL is connected at the first call.
     /// - Throws: ``RelayStoreError``.
-    package static func open(_ address: DatabaseAddress) throws -> SQLRelayStore {
+    package static func open(_ address: DatabaseAddress, tables: TableNames = TableNames()) throws -> SQLRelayStore {
         switch address {
-        case .sqlite(let path): SQLRelayStore(try SQLiteDatabase(path: path))
-        case .postgresql(let address): SQLRelayStore(PostgresDatabase(address: address))
+        case .sqlite(let path): SQLRelayStore(try SQLiteDatabase(path: path, tables: tables))
+        case .postgresql(let address): SQLRelayStore(PostgresDatabase(address: address, tables: tables))
         }
     }
 
     /// The statements that create the tables, as a script.
-    package static func schema(_ address: DatabaseAddress) -> String {
+    package static func schema(_ address: DatabaseAddress, tables: TableNames = TableNames()) -> String {
         switch address {
-        case .sqlite: RelaySchema.script(.sqlite)
-        case .postgresql: RelaySchema.script(.postgresql)
+        case .sqlite: RelaySchema.script(.sqlite, tables)
+        case .postgresql: RelaySchema.script(.postgresql, tables)
         }
     }
 
     /// Whether the database already holds a queue.
     package func hasQueue() async throws -> Bool {
-        let dialect = dialect
-        return try await database.read { !(try Self.missingParts($0, dialect).contains("push_queue")) }
+        try await !TablePreparation(database: database).missingParts().contains(database.tables.queue)
     }
 
     @discardableResult
-    package func prepare() async throws -> String? {
-        let dialect = dialect
-        let missing = try await database.read { session in try Self.missingParts(session, dialect) }
-        var warning: String?
-        if !missing.isEmpty {
-            do {
-                try await database.write { session in
-                    // Several relays may start at the same time.
-                    if dialect == .postgresql { try session.run("SELECT pg_advisory_xact_lock(5223, 2197)") }
-                    for statement in RelaySchema.statements(dialect) { _ = try session.runOnce(statement, []) }
-                }
-            } catch let error as RelayStoreError where error.code == .failed {
-                // Only the owner of a table can give it a trigger, and the relay itself does not need this one.
-                guard missing == [RelaySchema.resend] else {
-                    throw RelayStoreError(
-                        .unusable,
-                        """
-                        the queue lacks \(missing.joined(separator: ", ")), and the relay cannot create what is missing \
-                        (\(error.message)): run the SQL of `herald relay schema` as the owner of the tables
-                        """
-                    )
-                }
-                warning = """
-                    the queue lacks \(RelaySchema.resend): a sent row whose time_sent is set to NULL is not sent again; \
-                    run the SQL of `herald relay schema` as the owner of the table
-                    """
-            }
-        }
-        do {
-            try await database.read { session in
-                let columns = QueueColumn.allCases.map(\.name).joined(separator: ", ")
-                _ = try session.runOnce(
-                    """
-                    SELECT id, \(columns), status, reason, apns_id, attempts, time_sent, due_at, owner, uncertain, parent, parts
-                    FROM push_queue LIMIT 0
-                    """,
-                    []
-                )
-                _ = try session.runOnce(
-                    """
-                    SELECT device_token, topic, environment, service, user_name, languages, registered_at, dead_at, held_at,
-                    evidence FROM devices LIMIT 0
-                    """,
-                    []
-                )
-                _ = try session.runOnce("SELECT name, language, payload FROM push_templates LIMIT 0", [])
-                _ = try session.runOnce("SELECT app, topic, dead_tokens, answers, since FROM push_breakers LIMIT 0", [])
-            }
-        } catch let error as RelayStoreError where error.code == .failed {
-            throw RelayStoreError(
-                .unusable,
-                "the relay's tables have other columns than expected (\(error.message)): compare with `herald relay schema`"
-            )
-        }
-        return warning
-    }
-
-    /// Tables, views and triggers that the database does not have.
-    private static func missingParts(_ session: any SQLSession, _ dialect: SQLDialect) throws -> [String] {
-        let names = ["push_queue", "devices", "push_templates", "push_outcomes", "push_breakers", RelaySchema.resend]
-        return try names.filter { name in
-            let sql =
-                dialect == .sqlite
-                ? "SELECT 1 FROM sqlite_master WHERE name = ?1 AND type IN ('table', 'view', 'trigger')"
-                : """
-                SELECT 1 WHERE to_regclass(?1) IS NOT NULL OR EXISTS
-                (SELECT 1 FROM pg_trigger WHERE tgname = ?1::text AND tgrelid = to_regclass('push_queue'))
-                """
-            return try session.run(sql, [.text(name)]).rows.isEmpty
-        }
+    package func prepare() async throws -> [String] {
+        try await TablePreparation(database: database).run()
     }
 
     package func finish(
@@ -113,17 +43,15 @@ package struct SQLRelayStore: RelayStore {
         owner: String,
         claiming request: ClaimRequest?
     ) async throws -> QueueUpdate {
-        let dialect = dialect
-        return try await database.write { session in
-            let finished = try OutcomeQueries(session: session, dialect: dialect).finish(outcomes, owner: owner)
-            let claimed = try request.map { try ClaimQueries(session: session, dialect: dialect).claim($0) }
+        try await database.write { session in
+            let finished = try OutcomeQueries(session: session).finish(outcomes, owner: owner)
+            let claimed = try request.map { try ClaimQueries(session: session).claim($0) }
             return QueueUpdate(finished: finished, claimed: claimed ?? [])
         }
     }
 
     package func nextDue() async throws -> WallTime? {
-        let dialect = dialect
-        return try await database.read { try ClaimQueries(session: $0, dialect: dialect).nextDue() }
+        try await database.read { try ClaimQueries(session: $0).nextDue() }
     }
 
     /// Calls `answer` when the database has answered or refused, or a statement before makes progress.
@@ -146,39 +74,34 @@ package struct SQLRelayStore: RelayStore {
 
     package func extend(_ rows: [Int64], owner: String, until: WallTime) async throws {
         guard !rows.isEmpty else { return }
-        let dialect = dialect
         try await database.write {
-            try ClaimQueries(session: $0, dialect: dialect).extend(rows, owner: owner, until: until)
+            try ClaimQueries(session: $0).extend(rows, owner: owner, until: until)
         }
     }
 
     package func release(except rows: [Int64], owner: String) async throws -> Int {
-        let dialect = dialect
-        return try await database.write {
-            try ClaimQueries(session: $0, dialect: dialect).release(except: rows, owner: owner)
+        try await database.write {
+            try ClaimQueries(session: $0).release(except: rows, owner: owner)
         }
     }
 
     package func takeOver(at moment: WallTime) async throws -> Int {
-        let dialect = dialect
-        return try await database.write { try ClaimQueries(session: $0, dialect: dialect).takeOver(at: moment) }
+        try await database.write { try ClaimQueries(session: $0).takeOver(at: moment) }
     }
 
     package func fanOut(_ row: Int64, to tokens: [String], owner: String) async throws {
-        let dialect = dialect
         try await database.write {
-            try ClaimQueries(session: $0, dialect: dialect).fanOut(row, to: tokens, owner: owner)
+            try ClaimQueries(session: $0).fanOut(row, to: tokens, owner: owner)
         }
     }
 
     package func settle(after last: Int64) async throws -> (finished: [FinishedRow], last: Int64?) {
-        let dialect = dialect
         let found = try await database.read {
-            try OutcomeQueries(session: $0, dialect: dialect).abandoned(after: last)
+            try OutcomeQueries(session: $0).abandoned(after: last)
         }
         guard !found.rows.isEmpty else { return ([], found.last) }
         let finished = try await database.write {
-            try OutcomeQueries(session: $0, dialect: dialect).settle(found.rows)
+            try OutcomeQueries(session: $0).settle(found.rows)
         }
         return (finished, found.last)
     }
@@ -208,28 +131,38 @@ package struct SQLRelayStore: RelayStore {
     }
 
     package func enqueue(_ push: NewPush) async throws -> Int64 {
-        let dialect = dialect
-        return try await database.write { try RowQueries(session: $0, dialect: dialect).enqueue(push) }
+        try await database.write { try RowQueries(session: $0).enqueue(push) }
     }
 
     package func push(_ id: Int64) async throws -> PushRecord? {
-        let dialect = dialect
-        return try await database.read { try RowQueries(session: $0, dialect: dialect).push(id) }
+        try await database.read { try RowQueries(session: $0).push(id) }
     }
 
     package func progress(at now: WallTime) async throws -> QueueProgress {
-        let dialect = dialect
-        return try await database.read { try RowQueries(session: $0, dialect: dialect).progress(at: now) }
+        try await database.read { try RowQueries(session: $0).progress(at: now) }
     }
 
     package func retry(_ selection: RowSelection) async throws -> Int {
-        // A row for many tokens is final again once its parts are.
-        try await change(selection, and: "parts IS NULL") { try $0.retry($1) }
+        var last: Int64? = .min
+        var total = 0
+        while last != nil {
+            // A row for many tokens is final again once its parts are.
+            total += try await page(of: selection, and: "parts IS NULL", after: &last) { try $0.retry($1) } ?? 0
+        }
+        return total
     }
 
-    package func purge(_ selection: RowSelection) async throws -> Int {
-        // Parts are deleted with their row.
-        try await change(selection, and: "parent IS NULL") { try $0.delete($1) }
+    package func purge(_ selection: RowSelection, isDryRun: Bool) async throws -> PurgedRows {
+        var last: Int64? = .min
+        var purged = PurgedRows()
+        while last != nil {
+            // Parts are deleted with their row.
+            let page = try await page(of: selection, and: "parent IS NULL", after: &last) { rows, ids in
+                PurgedRows(queued: try rows.span(of: ids), count: isDryRun ? ids.count : try rows.delete(ids))
+            }
+            if let page { purged.add(page) }
+        }
+        return purged
     }
 
     package func deleteOld(
@@ -237,41 +170,38 @@ package struct SQLRelayStore: RelayStore {
         endedBefore end: WallTime,
         after last: Int64
     ) async throws -> (deleted: Int, last: Int64?) {
-        let dialect = dialect
         // Read apart, because a transaction that writes keeps other programs from writing.
         let page = try await database.read {
-            try RetentionQueries(session: $0, dialect: dialect).page(statuses, endedBefore: end, after: last)
+            try RetentionQueries(session: $0).page(statuses, endedBefore: end, after: last)
         }
         guard !page.old.isEmpty else { return (0, page.last) }
         let deleted = try await database.write {
-            try RetentionQueries(session: $0, dialect: dialect).delete(page.old, statuses)
+            try RetentionQueries(session: $0).delete(page.old, statuses)
         }
         return (deleted, page.last)
     }
 
-    /// Changes the rows of a selection, one page in each transaction.
-    private func change(
-        _ selection: RowSelection,
+    /// Does something with the next rows of a selection, in a transaction of their own.
+    ///
+    /// `last` becomes the row to go on after; nil at the end.
+    private func page<Value: Sendable>(
+        of selection: RowSelection,
         and extra: String,
-        _ body: @escaping @Sendable (RowQueries, [Int64]) throws -> Int
-    ) async throws -> Int {
-        let dialect = dialect
-        var last: Int64? = .min
-        var total = 0
-        while let after = last {
-            let page = try await database.write { session in
-                let rows = RowQueries(session: session, dialect: dialect)
-                let ids = try rows.page(of: selection, and: extra, after: after)
-                return (last: ids.last, changed: ids.isEmpty ? 0 : try body(rows, ids))
-            }
-            last = page.last
-            total += page.changed
+        after last: inout Int64?,
+        _ body: @escaping @Sendable (RowQueries, [Int64]) throws -> Value
+    ) async throws -> Value? {
+        guard let after = last else { return nil }
+        let page = try await database.write { session in
+            let rows = RowQueries(session: session)
+            let ids = try rows.page(of: selection, and: extra, after: after)
+            return (last: ids.last, value: ids.isEmpty ? nil : try body(rows, ids))
         }
-        return total
+        last = page.last
+        return page.value
     }
 
-    package func changes() -> AsyncStream<Void> {
-        database.changes()
+    package func changes(note: @escaping @Sendable (String) -> Void) -> AsyncStream<Void> {
+        database.changes(note: note)
     }
 
     package func close() async {

@@ -30,7 +30,10 @@ package enum SQLValue: Hashable, Sendable {
 
 /// An open transaction; parameters are numbered, `?1` and `?2`, in both databases.
 protocol SQLSession {
-    /// Runs a statement with its parameters. It is prepared once for the connection.
+    var dialect: SQLDialect { get }
+    var tables: TableNames { get }
+
+    /// Runs a statement with its parameters. SQLite prepares it once for the connection.
     @discardableResult
     func run(_ sql: String, _ arguments: [SQLValue]) throws -> SQLResult
 
@@ -45,22 +48,57 @@ extension SQLSession {
 
 /// Result of a statement.
 struct SQLResult {
-    var rows: [[SQLValue]] = []
+    var rows: [SQLRow] = []
     /// Number of changed rows.
     var changed = 0
+}
+
+/// A row of a result.
+struct SQLRow: Sendable {
+    let values: [SQLValue]
+
+    /// The value of a column, counted from 0.
+    /// - Throws: ``RelayStoreError`` if the row has no such column.
+    subscript(column: Int) -> SQLValue {
+        get throws(RelayStoreError) {
+            guard values.indices.contains(column) else { throw missing(column) }
+            return values[column]
+        }
+    }
+
+    /// The values from a column to the last one.
+    /// - Throws: ``RelayStoreError`` if there are not exactly so many.
+    func last(_ count: Int, from column: Int) throws(RelayStoreError) -> ArraySlice<SQLValue> {
+        guard values.indices.contains(column), values.count - column == count else { throw missing(column) }
+        return values[column...]
+    }
+
+    /// Such a row answers another statement: the connection is not the relay's own any more.
+    private func missing(_ column: Int) -> RelayStoreError {
+        RelayStoreError(
+            .unavailable,
+            "the database answered another statement: a row with \(values.count) columns has no column \(column)",
+            endsConnection: true
+        )
+    }
 }
 
 /// The database with the relay's tables.
 protocol SQLDatabase: Sendable {
     var dialect: SQLDialect { get }
+    var tables: TableNames { get }
     /// A number that grows while a statement runs; constant if each statement has a time limit.
     var progressCount: Int { get }
     /// Runs a short read-write transaction.
     func write<Value: Sendable>(_ body: @escaping @Sendable (any SQLSession) throws -> Value) async throws -> Value
     /// Runs a read-only transaction.
     func read<Value: Sendable>(_ body: @escaping @Sendable (any SQLSession) throws -> Value) async throws -> Value
-    /// Reports writes by other programs, and one change at the start.
-    func changes() -> AsyncStream<Void>
+    /// Warnings about the database for an operator, one line each.
+    func warnings() async throws -> [String]
+    /// Reports writes by other programs.
+    /// - Parameter note: Called once if the database cannot report them, with the reason. The stream then has an element each second.
+    /// - Returns: A stream with an element for each report, and one at the start.
+    func changes(note: @escaping @Sendable (String) -> Void) -> AsyncStream<Void>
     func close() async
 }
 

@@ -7,7 +7,8 @@ import Synchronization
 /// The queue in a SQLite file that other programs write too.
 ///
 /// It uses a rollback journal, since SQLite before 3.51.3 can corrupt a write-ahead log that several processes checkpoint.
-/// Each transaction takes the write lock at its start, and waits while the file is locked.
+/// But a file that another program keeps in WAL mode stays in that mode. Each transaction takes the write lock at its start,
+/// and waits while the file is locked.
 final class SQLiteDatabase: SQLDatabase {
     /// Time limit for the lock of another program's transaction.
     static let lockTimeout = Duration.seconds(10)
@@ -23,7 +24,13 @@ final class SQLiteDatabase: SQLDatabase {
     static let newIdentifier = "new_apns_id"
     private static let identifiers = Mutex(IdentifierSource())
 
+    /// Name of the function that parses a time: milliseconds since 1970, or NULL.
+    static let moment = "moment_milliseconds"
+    /// The first version whose write-ahead log several programs can use without damage.
+    private static let safeLogVersion: Int32 = 3_051_003
+
     let dialect = SQLDialect.sqlite
+    let tables: TableNames
     private let path: String
     private let queue: DatabaseQueue
     private let progress = ProgressCounter()
@@ -32,9 +39,10 @@ final class SQLiteDatabase: SQLDatabase {
 
     /// Opens the file, or creates it.
     /// - Throws: ``RelayStoreError/Code/unusable``.
-    init(path: String) throws {
+    init(path: String, tables: TableNames) throws {
         self.path = path
-        if let error = RelayStoreError.noFolder(for: path) { throw error }
+        self.tables = tables
+        try QueueFile.make(path)
         var settings = Configuration()
         settings.label = "herald-relay"
         settings.busyMode = .timeout(Double(SQLiteDatabase.lockTimeout.wholeMilliseconds) / 1000)
@@ -58,6 +66,11 @@ final class SQLiteDatabase: SQLDatabase {
                     SQLiteDatabase.identifiers.withLock { $0.identifier() }.description
                 }
             )
+            database.add(
+                function: DatabaseFunction(SQLiteDatabase.moment, argumentCount: 1, pure: true) { values in
+                    values.first.flatMap { StoredMoment.read(SQLValue($0)) }?.milliseconds
+                }
+            )
             try database.execute(
                 sql: """
                     PRAGMA mmap_size = 0; PRAGMA synchronous = FULL; PRAGMA temp_store = MEMORY;
@@ -67,7 +80,16 @@ final class SQLiteDatabase: SQLDatabase {
         }
         do {
             queue = try DatabaseQueue(path: path, configuration: settings)
-            try queue.writeWithoutTransaction { try SQLiteDatabase.keepJournal($0, path) }
+            try queue.writeWithoutTransaction { database in
+                let encoding = try String.fetchOne(database, sql: "PRAGMA encoding")
+                guard encoding == "UTF-8" else {
+                    throw RelayStoreError(
+                        .unusable,
+                        "\(path) keeps its texts in \(encoding ?? "?"): the relay needs UTF-8"
+                    )
+                }
+                try SQLiteDatabase.keepJournal(database)
+            }
         } catch let error as RelayStoreError {
             throw error
         } catch {
@@ -76,14 +98,12 @@ final class SQLiteDatabase: SQLDatabase {
     }
 
     func write<Value: Sendable>(_ body: @escaping @Sendable (any SQLSession) throws -> Value) async throws -> Value {
-        let path = path
+        let tables = tables
         do {
             return try await queue.writeWithoutTransaction { database in
-                // Another program may have changed the journal mode. The check needs no I/O.
-                try SQLiteDatabase.keepJournal(database, path)
                 var result: Value?
                 try database.inTransaction(.immediate) {
-                    result = try body(SQLiteSession(database: database))
+                    result = try body(SQLiteSession(database: database, tables: tables))
                     return .commit
                 }
                 guard let result else { throw RelayStoreError(.failed, "the transaction did not end") }
@@ -95,15 +115,34 @@ final class SQLiteDatabase: SQLDatabase {
     }
 
     func read<Value: Sendable>(_ body: @escaping @Sendable (any SQLSession) throws -> Value) async throws -> Value {
+        let tables = tables
         do {
-            return try await queue.read { try body(SQLiteSession(database: $0)) }
+            return try await queue.read { try body(SQLiteSession(database: $0, tables: tables)) }
         } catch {
             throw self.error(error)
         }
     }
 
-    func changes() -> AsyncStream<Void> {
+    func changes(note: @escaping @Sendable (String) -> Void) -> AsyncStream<Void> {
         FileWatch.changes(of: path)
+    }
+
+    func warnings() async throws -> [String] {
+        var warnings = [QueueFile.warning(path)].compactMap { $0 }
+        guard sqlite3_libversion_number() < SQLiteDatabase.safeLogVersion else { return warnings }
+        do {
+            let mode = try await queue.read { try String.fetchOne($0, sql: "PRAGMA journal_mode") }
+            guard mode?.lowercased() == "wal" else { return warnings }
+        } catch {
+            throw self.error(error)
+        }
+        warnings.append(
+            """
+            the queue is in WAL mode, and stays in it; SQLite before 3.51.3 (this is \(String(cString: sqlite3_libversion()))) \
+            can damage such a file when several programs write to it
+            """
+        )
+        return warnings
     }
 
     func close() async {
@@ -111,22 +150,12 @@ final class SQLiteDatabase: SQLDatabase {
         try? queue.close()
     }
 
-    /// Chooses a rollback journal whose file stays: making and deleting it would cost more than writing it.
+    /// Keeps the file of a rollback journal: making and deleting it would cost more than writing it.
     ///
-    /// The mode is this connection's own, but for the write-ahead log, which the file remembers.
-    private static func keepJournal(_ database: Database, _ path: String) throws {
-        let found = try String.fetchOne(database, sql: "PRAGMA journal_mode")?.lowercased()
-        guard found != "persist" else { return }
-        let mode = try? String.fetchOne(database, sql: "PRAGMA journal_mode = PERSIST")
-        guard mode?.lowercased() == "persist" else {
-            throw RelayStoreError(
-                .unusable,
-                "the queue \(path) is in WAL mode, which is not safe with several writers, and another program keeps it "
-                    + "in that mode: close that program, or have it run PRAGMA journal_mode = DELETE"
-            )
-        }
-        // Commits to the log did not change the header's change counter, so cached pages of this connection may be stale.
-        if found == "wal" { try database.execute(sql: "PRAGMA shrink_memory") }
+    /// That is this connection's own mode. The write-ahead log is the file's, and stays as other programs want it.
+    private static func keepJournal(_ database: Database) throws {
+        guard try String.fetchOne(database, sql: "PRAGMA journal_mode")?.lowercased() != "wal" else { return }
+        try database.execute(sql: "PRAGMA journal_mode = PERSIST")
     }
 
     private func error(_ error: any Error) -> RelayStoreError {
@@ -160,6 +189,8 @@ private final class ProgressCounter: Sendable {
 /// A transaction in SQLite.
 private struct SQLiteSession: SQLSession {
     let database: Database
+    let tables: TableNames
+    var dialect: SQLDialect { .sqlite }
 
     func run(_ sql: String, _ arguments: [SQLValue]) throws -> SQLResult {
         try run(try database.cachedStatement(sql: sql), arguments)
@@ -198,9 +229,23 @@ private struct SQLiteSession: SQLSession {
         let handle = statement.sqliteStatement
         while try rows.next() != nil {
             // Reads SQLite's memory directly. Text through Foundation costs more than reading the row.
-            result.rows.append((0..<sqlite3_column_count(handle)).map { SQLiteSession.value(handle, $0) })
+            let values = (0..<sqlite3_column_count(handle)).map { SQLiteSession.value(handle, $0) }
+            result.rows.append(SQLRow(values: values))
         }
         result.changed = database.totalChangesCount - before
         return result
+    }
+}
+
+extension SQLValue {
+    /// An argument of a function in SQL.
+    fileprivate init(_ value: DatabaseValue) {
+        switch value.storage {
+        case .null: self = .null
+        case .int64(let number): self = .int(number)
+        case .double(let number): self = .text(String(number))
+        case .string(let text): self = .text(text)
+        case .blob(let data): self = .bytes(Array(data))
+        }
     }
 }

@@ -30,8 +30,8 @@ export function tellApp(device) {
   const words = JSON.stringify(news);
   if (words === open.told) return;
   open.told = words;
-  // Only for the origin that the bundle names: the frame may show another page by now.
-  open.frame.contentWindow.postMessage(news, originOf(open));
+  // Only for the origin that the bundle names: the frame may show another page by now. Raw JSON cannot be posted.
+  open.frame.contentWindow.postMessage(JSON.parse(words), originOf(open));
 }
 
 /** Asks the agent for the app's page, and tells the page whether that was possible. */

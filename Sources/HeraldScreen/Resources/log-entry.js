@@ -59,7 +59,8 @@ function outcome(record) {
   if (record.activity) return `Live Activity: ${record.activity.event}`;
   if (record.place === "banner" && record.style === "alert") return "Alert";
   if (record.place) return PLACES[record.place] ?? record.place;
-  return record.delivered_to_app ? "In the open app" : record.background_launch ? "Silent" : "Not shown";
+  if (record.delivered_to_app) return "In the open app";
+  return record.background_launch || record.because.includes("it is silent") ? "Silent" : "Not shown";
 }
 
 /** Kind, priority and the beginning of the identifier. */

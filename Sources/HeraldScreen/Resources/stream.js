@@ -15,7 +15,7 @@ export function watch(onDevice, onLink) {
     source.addEventListener("device", (event) => {
       wait = FIRST_WAIT;
       onLink({ up: true });
-      onDevice(JSON.parse(event.data));
+      onDevice(snapshot(event.data));
     });
     source.addEventListener("error", () => {
       // The browser's own reconnection has no visible time, and stops after a refusal.
@@ -27,6 +27,23 @@ export function watch(onDevice, onLink) {
   }
 
   connect();
+}
+
+/** A snapshot. In its payloads, a number that JavaScript would change, like `1e400` or `1.10`, is kept as raw JSON to be shown. */
+function snapshot(text) {
+  const device = JSON.parse(text);
+  if (!JSON.rawJSON) return device;
+  const exact = JSON.parse(text, (_name, value, { source }) => (typeof value === "number" && JSON.stringify(value) !== source ? JSON.rawJSON(source) : value));
+  for (const [index, app] of device.apps.entries()) {
+    app.opened_with = exact.apps[index].opened_with;
+    if (app.received) app.received.payload = exact.apps[index].received.payload;
+    if (app.action) app.action.payload = exact.apps[index].action.payload;
+  }
+  for (const [index, activity] of device.activities.entries()) {
+    const { content, attributes } = exact.activities[index];
+    Object.assign(activity, { content, attributes });
+  }
+  return device;
 }
 
 /** Sends an action of the user. Returns null, or an error message. */

@@ -163,7 +163,7 @@ package final class StoreFiller: Sendable {
         let notification = stored.notification
         var words: [UInt64] = []
         NotificationHeader(notification, sequence: stored.sequence).append(to: &words)
-        let body = Array((notification.collapseID ?? "").utf8) + notification.payload
+        let body = Array((notification.collapseID?.text ?? "").utf8) + notification.payload
         try database.cachedStatement(sql: "INSERT OR REPLACE INTO scratch.waiting VALUES (?, ?, ?, ?, ?, ?)")
             .execute(arguments: [
                 Int64(bitPattern: notification.slot.device.value), Int64(notification.slot.app.value),

@@ -38,7 +38,7 @@ struct NotificationHeader {
         self.sequence = sequence
         device = notification.slot.device.value
         let kind = UInt64(notification.priority.rawValue) << 8 | UInt64(notification.pushType.storedCode)
-        let collapseLength = notification.collapseID?.utf8.count ?? 0
+        let collapseLength = notification.collapseID?.text.utf8.count ?? 0
         mixed = UInt64(notification.slot.app.value) << 32 | UInt64(collapseLength) << 16 | kind
         id = notification.id
         uniqueID = notification.uniqueID
@@ -123,6 +123,7 @@ struct NotificationHeader {
         guard let priority = Priority(rawValue: UInt8(truncatingIfNeeded: mixed >> 8)),
             let pushType = PushType(storedCode: UInt8(truncatingIfNeeded: mixed))
         else { return nil }
+        let collapse = body.prefix(collapseLength)
         let notification = Notification(
             id: id,
             uniqueID: uniqueID,
@@ -131,14 +132,25 @@ struct NotificationHeader {
             storedUntil: storedUntil == .max ? nil : WallTime(milliseconds: storedUntil),
             priority: priority,
             pushType: pushType,
-            collapseID: collapseLength == 0 ? nil : String(decoding: body.prefix(collapseLength), as: UTF8.self),
+            // One that is not valid was never accepted by this version: the notification is delivered without it.
+            collapseID: CollapseID(utf8: UnsafeRawBufferPointer(rebasing: collapse)),
             payload: Array(body.dropFirst(collapseLength))
         )
-        return NotificationHeader.checksum(notification, sequence: sequence) == checksum ? notification : nil
+        let sum = NotificationHeader.checksum(notification, collapse: collapse, sequence: sequence)
+        return sum == checksum ? notification : nil
     }
 
     /// Checksum over everything that is stored of a notification.
-    static func checksum(_ notification: Notification, sequence: UInt64) -> UInt64 {
+    private static func checksum(_ notification: Notification, sequence: UInt64) -> UInt64 {
+        var text = notification.collapseID?.text ?? ""
+        return text.withUTF8 { checksum(notification, collapse: UnsafeRawBufferPointer($0)[...], sequence: sequence) }
+    }
+
+    private static func checksum(
+        _ notification: Notification,
+        collapse: Slice<UnsafeRawBufferPointer>,
+        sequence: UInt64
+    ) -> UInt64 {
         var sum = Checksum()
         sum.add(sequence)
         sum.add(notification.slot.device.value)
@@ -150,7 +162,7 @@ struct NotificationHeader {
         sum.add(notification.uniqueID.low)
         sum.add(UInt64(bitPattern: notification.received.milliseconds))
         sum.add(UInt64(notification.priority.rawValue) << 8 | UInt64(notification.pushType.storedCode))
-        if var collapseID = notification.collapseID { collapseID.withUTF8 { sum.add(UnsafeRawBufferPointer($0)) } }
+        if !collapse.isEmpty { sum.add(UnsafeRawBufferPointer(rebasing: collapse)) }
         notification.payload.withUnsafeBytes { sum.add($0) }
         return sum.value
     }

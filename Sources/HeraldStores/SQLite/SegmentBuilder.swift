@@ -14,7 +14,7 @@ struct SegmentBuilder {
 
     mutating func append(_ notification: Notification, sequence: UInt64) {
         NotificationHeader(notification, sequence: sequence).append(to: &headers)
-        if let collapseID = notification.collapseID { bodies.append(contentsOf: collapseID.utf8) }
+        if let collapseID = notification.collapseID { bodies.append(contentsOf: collapseID.text.utf8) }
         bodies.append(contentsOf: notification.payload)
         count += 1
     }

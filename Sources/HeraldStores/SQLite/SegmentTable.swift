@@ -33,7 +33,7 @@ struct SegmentTable {
 
     /// - Throws: `DatabaseError`.
     mutating func append(_ notification: Notification, sequence: UInt64) throws {
-        let length = notification.payload.count + (notification.collapseID?.utf8.count ?? 0)
+        let length = notification.payload.count + (notification.collapseID?.text.utf8.count ?? 0)
         if builder.isFull(for: length) { try flush() }
         builder.append(notification, sequence: sequence)
     }

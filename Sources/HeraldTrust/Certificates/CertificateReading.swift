@@ -28,19 +28,22 @@ package struct CertificateReading: Hashable, Sendable {
     /// Reads the certificates and requests of a PEM text.
     /// - Throws: ``TrustError/Code/badRequest`` for a private key, and for a text without either.
     package static func all(pem: [UInt8]) throws -> [CertificateReading] {
-        guard let text = String(validating: pem, as: UTF8.self),
-            let documents = try? PEMDocument.parseMultiple(pemString: text), !documents.isEmpty
-        else { throw TrustError(.badRequest, "the text is not PEM: it begins with -----BEGIN CERTIFICATE-----") }
-        if documents.contains(where: { $0.discriminator.hasSuffix("PRIVATE KEY") }) {
+        let file: PEMFile
+        do {
+            file = try PEMFile(pem)
+        } catch {
+            throw TrustError(.badRequest, "the text cannot be used: \(error)")
+        }
+        if file.hasPrivateKey {
             throw TrustError(
                 .badRequest,
                 "the text has a private key, which belongs nowhere but to its provider: send the certificate alone"
             )
         }
-        let read = documents.compactMap { document -> CertificateReading? in
-            if let certificate = try? Certificate(pemDocument: document) { return CertificateReading(certificate) }
-            let request = try? CertificateSigningRequest(derEncoded: document.derBytes)
-            return request.map { CertificateReading($0) }
+        let read = file.blocks.compactMap { block -> CertificateReading? in
+            guard let der = block.der else { return nil }
+            if let certificate = try? Certificate(derEncoded: der) { return CertificateReading(certificate) }
+            return (try? CertificateSigningRequest(derEncoded: der)).map { CertificateReading($0) }
         }
         guard !read.isEmpty else {
             throw TrustError(.badRequest, "the text has neither a certificate nor a certificate signing request")

@@ -14,29 +14,22 @@ package struct PEMBundle: Sendable {
         self.key = key
     }
 
-    /// Reads a bundle.
+    /// Reads a bundle with at least one certificate.
     ///
     /// Blocks of other kinds (parameters, requests) are ignored.
-    /// - Throws: ``TrustError/Code/damaged`` if the text is not PEM, for an unreadable block, and for a second key.
+    /// - Throws: ``TrustError/Code/damaged`` with the path.
     package init(pem: [UInt8], path: String) throws {
-        guard let text = String(validating: pem, as: UTF8.self),
-            let documents = try? PEMDocument.parseMultiple(pemString: text)
-        else { throw TrustError(.damaged, "\(path) is not a PEM file") }
-        certificates = []
-        for document in documents {
-            do {
-                if document.discriminator == Certificate.defaultPEMDiscriminator {
-                    certificates.append(try Certificate(pemDocument: document))
-                } else if document.discriminator.hasSuffix("PRIVATE KEY") {
-                    guard key == nil else { throw TrustError(.damaged, "\(path) has two private keys") }
-                    key = try Certificate.PrivateKey(pemDocument: document)
-                }
-            } catch let error as TrustError {
-                throw error
-            } catch {
-                // Without the library's message, which might quote a key.
-                throw TrustError(.damaged, "the \(document.discriminator) in \(path) cannot be read")
-            }
+        do {
+            let file = try PEMFile(pem)
+            certificates = try file.certificates().map { try Certificate(derEncoded: $0) }
+            guard file.hasPrivateKey else { return }
+            key = try file.privateKey().certificateKey
+            guard key != nil else { throw PEMFault("its private key is of a kind that no certificate here can have") }
+        } catch let fault as PEMFault {
+            throw TrustError(.damaged, "\(path) cannot be used: \(fault)")
+        } catch {
+            // Without the library's message, which might quote a key.
+            throw TrustError(.damaged, "\(path) cannot be used: one of its certificates cannot be read")
         }
     }
 

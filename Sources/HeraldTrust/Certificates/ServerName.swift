@@ -14,8 +14,8 @@ package enum ServerName: Hashable, Sendable {
     /// - Returns: nil if it is neither an address nor a host name (RFC 1123 §2.1, and underscores, which container networks
     ///   use).
     package init?(_ text: String) {
-        if let bytes = ServerName.addressBytes(text) {
-            self = .address(bytes)
+        if let address = NumericAddress(text) {
+            self = .address(address.bytes)
             return
         }
         guard !text.isEmpty, text.utf8.count <= 253 else { return nil }
@@ -70,13 +70,6 @@ package enum ServerName: Hashable, Sendable {
             true
         default: false
         }
-    }
-
-    private static func addressBytes(_ text: String) -> [UInt8]? {
-        var bytes = [UInt8](repeating: 0, count: 16)
-        if inet_pton(AF_INET, text, &bytes) == 1 { return Array(bytes[..<4]) }
-        if inet_pton(AF_INET6, text, &bytes) == 1 { return bytes }
-        return nil
     }
 }
 

@@ -109,6 +109,12 @@ package struct TLSAlert: Hashable, Sendable, CustomStringConvertible {
 
     package var description: String { name }
 
+    /// Whether this side's certificate was revoked.
+    package var isRevocation: Bool { name == "certificate_revoked" }
+
+    /// Whether this side's certificate has expired, by the peer's clock.
+    package var isExpiry: Bool { name == "certificate_expired" }
+
     /// The peer's problem with this side's certificate; nil if the alert has another cause.
     package var certificateFault: String? {
         switch name {

@@ -219,7 +219,8 @@ package enum TrustFile {
 
     /// Syncs the folder of a path, which makes a rename durable.
     private static func syncFolder(of path: String) throws {
-        let folder = path.lastIndex(of: "/").map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
+        let folder =
+            path.utf8.lastIndex(of: UInt8(ascii: "/")).map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
         let descriptor = Foundation.open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard descriptor >= 0 else { throw failure(.unwritable, "cannot write \(path)") }
         defer { close(descriptor) }

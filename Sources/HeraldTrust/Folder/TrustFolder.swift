@@ -27,6 +27,8 @@ package struct TrustFolder: Sendable {
     /// - Parameters:
     ///   - data: The data folder; created if it is missing.
     ///   - hostnames: Names and addresses to add to the server certificate.
+    ///   - listening: Addresses and names on which the service listens; one that a certificate of Herald's own lacks is
+    ///     added, and what stands for all addresses is not.
     ///   - asApple: Whether to add the names of Apple's services.
     ///   - store: Opens the ledger, or creates it.
     ///   - now: The present moment.
@@ -35,6 +37,7 @@ package struct TrustFolder: Sendable {
     package static func create(
         at data: String,
         hostnames: [String] = [],
+        listening: [String] = [],
         asApple: Bool = false,
         store: StoreOpener,
         now: WallTime
@@ -47,7 +50,8 @@ package struct TrustFolder: Sendable {
             if isComplete { try checkAuthority(layout) }
             let folder = try TrustFolder(layout: layout, makingMissing: !isComplete, store: store, now: now)
             try await folder.revocations.publish(now: now)
-            try folder.server.update(adding: names + (asApple ? ServerName.apple : []), now: now)
+            let others = listening.filter { NumericAddress($0)?.isAny != true }.compactMap { ServerName($0) }
+            try folder.server.update(adding: names + (asApple ? ServerName.apple : []), listening: others, now: now)
             if !isComplete {
                 let pem = try PEMBundle(certificates: [folder.root.certificate]).pem()
                 try TrustFile.write(Array(pem.utf8), to: layout.authority, .open)
@@ -56,7 +60,7 @@ package struct TrustFolder: Sendable {
         }
     }
 
-    /// Reads what ``create(at:hostnames:asApple:store:now:)`` reads, without writing.
+    /// Reads what ``create(at:hostnames:listening:asApple:store:now:)`` reads, without writing.
     /// - Returns: The files that a start writes again because they are missing or damaged.
     /// - Throws: ``TrustError`` if a start would.
     package func check(hostnames: [String], now: WallTime) async throws -> [String] {

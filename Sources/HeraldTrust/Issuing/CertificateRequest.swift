@@ -29,13 +29,14 @@ package struct CertificateRequest {
         }
         let parsed: CertificateSigningRequest
         do {
-            parsed = try CertificateSigningRequest(derEncoded: try CertificateRequest.der(request))
+            parsed = try CertificateSigningRequest(derEncoded: try PEMFile(request).request())
+        } catch let fault as PEMFault {
+            throw TrustError(.badRequest, "the certificate signing request cannot be used: \(fault)")
         } catch {
             // The library also fails for short RSA keys.
             throw TrustError(
                 .badRequest,
-                "the request is not a certificate signing request in PEM or DER with a key of P-256, P-384, or RSA of 2048 "
-                    + "bits or more"
+                "the certificate signing request cannot be read: its key must be P-256, P-384, or RSA of 2048 to 8192 bits"
             )
         }
         // Proof that the requester has the private key.
@@ -64,12 +65,5 @@ package struct CertificateRequest {
     private static func commonName(_ subject: DistinguishedName) -> String? {
         let names = subject.flatMap { $0.filter { $0.type == .RDNAttributeType.commonName } }
         return names.last.flatMap { String($0.value) }
-    }
-
-    private static func der(_ request: [UInt8]) throws -> [UInt8] {
-        guard request.starts(with: "-----BEGIN".utf8) else { return request }
-        // Older tools write NEW CERTIFICATE REQUEST.
-        return try (try? PEMText.only(CertificateSigningRequest.defaultPEMDiscriminator, in: request))
-            ?? PEMText.only("NEW CERTIFICATE REQUEST", in: request)
     }
 }

@@ -134,22 +134,19 @@ package struct ProviderCredentials: Sendable {
     /// - Returns: The key.
     /// - Throws: ``TrustError/Code/badRequest``, ``TrustError/Code/invalidArgument``, or a problem of the folder.
     package func addKey(
-        publicKey: String,
+        publicKey: [UInt8],
         team: String,
         topics: [Topic],
         environments: Set<PushEnvironment>,
         now: WallTime
     ) async throws -> Credential {
-        guard !publicKey.contains("PRIVATE KEY") else {
+        let key: P256.Signing.PublicKey
+        do {
+            key = try PEMFile(publicKey).verificationKey()
+        } catch {
             throw TrustError(
                 .badRequest,
-                "this is a private key, which belongs nowhere but with the provider: make another one, and send its public key"
-            )
-        }
-        guard let key = try? P256.Signing.PublicKey(pemRepresentation: publicKey) else {
-            throw TrustError(
-                .badRequest,
-                "the public key is not one of P-256 in PEM (`openssl ec -in key.pem -pubout` writes it)"
+                "the public key cannot be used: \(error) (`openssl pkey -in KEY -pubout` writes a public key)"
             )
         }
         return try await addKey(key, team: team, topics: topics, environments: environments, now: now)

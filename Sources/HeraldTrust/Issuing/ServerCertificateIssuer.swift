@@ -16,8 +16,11 @@ package struct ServerCertificateIssuer: Sendable {
     /// Called under the lock. A certificate that the user provided stays unchanged.
     /// - Returns: Whether it issued one.
     @discardableResult
-    func update(adding names: [ServerName], now: WallTime) throws -> Bool {
+    func update(adding names: [ServerName], listening: [ServerName] = [], now: WallTime) throws -> Bool {
         let former = try configuredNames()
+        let local = Set(ServerName.local())
+        let isOurs = try !TrustFile.exists(folder.layout.server) || folder.serverCertificate().isOurs
+        let names = names + (isOurs ? listening.filter { !local.contains($0) } : [])
         let wanted = former.union(names)
         guard try isDue(wanted, adding: names, now: now) else { return false }
         if wanted != former || !TrustFile.exists(folder.layout.serverNames) {

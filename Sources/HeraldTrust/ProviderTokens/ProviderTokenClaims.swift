@@ -1,4 +1,5 @@
 import Crypto
+import HeraldJSON
 import HeraldModel
 
 /// The parsed, not yet verified content of a provider token.
@@ -42,10 +43,10 @@ struct ProviderTokenClaims {
             }
             return bytes
         }
-        guard let header = TokenJSON(try decoded(parts[0], "header")) else {
+        guard let header = JSON.Object(try decoded(parts[0], "header"), rules: Self.rules) else {
             throw ParseError(why: "the token's header is not a JSON object")
         }
-        guard let claims = TokenJSON(try decoded(parts[1], "claims")) else {
+        guard let claims = JSON.Object(try decoded(parts[1], "claims"), rules: Self.rules) else {
             throw ParseError(why: "the token's claims are not a JSON object")
         }
         keyID = try ProviderTokenClaims.keyID(header)
@@ -53,7 +54,10 @@ struct ProviderTokenClaims {
         signature = try ProviderTokenClaims.signature(try decoded(parts[2], "signature"))
     }
 
-    private static func keyID(_ header: TokenJSON) throws(ParseError) -> String {
+    /// Strict: refuses every token that two parsers could understand differently (RFC 8725 §2.4).
+    private static let rules = JSON.Rules(isLenient: false, maximumDepth: 32, maximumValues: 256)
+
+    private static func keyID(_ header: JSON.Object) throws(ParseError) -> String {
         switch header["alg"] {
         case nil, .string("ES256"): break
         default: throw ParseError(why: "the token's alg is not ES256")
@@ -71,19 +75,27 @@ struct ProviderTokenClaims {
         return id
     }
 
-    private static func teamAndTime(_ claims: TokenJSON) throws(ParseError) -> (String, Int64) {
+    private static func teamAndTime(_ claims: JSON.Object) throws(ParseError) -> (String, Int64) {
         guard case .string(let team) = claims["iss"], ProviderKey.isIdentifier(team) else {
             throw ParseError(why: "the token's iss is not ten of A-Z and 0-9")
         }
-        switch claims["iat"] {
-        case .integer(let seconds) where seconds >= 0, .decimal(let seconds) where seconds >= 0:
-            return (team, seconds)
-        case .string(let text):
-            let digits = text.utf8.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
-            guard digits, let seconds = Int64(text) else { fallthrough }
-            return (team, seconds)
-        default:
+        guard let seconds = seconds(claims["iat"]) else {
             throw ParseError(why: "the token's iat is not in seconds since 1970")
+        }
+        return (team, seconds)
+    }
+
+    /// The whole seconds of a text of digits, or of a number without sign and exponent.
+    private static func seconds(_ iat: JSON?) -> Int64? {
+        func isDigit(_ byte: UInt8) -> Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) }
+        switch iat {
+        case .string(let text):
+            return text.utf8.allSatisfy(isDigit) ? Int64(text) : nil
+        case .number(let number):
+            let isPlain = number.text.utf8.allSatisfy { isDigit($0) || $0 == UInt8(ascii: ".") }
+            return isPlain ? Int64(number.text.prefix { $0 != "." }) : nil
+        default:
+            return nil
         }
     }
 

@@ -150,12 +150,12 @@ package final class RevocationLists: Sendable {
     /// Reads a list from PEM or DER.
     static func read(_ source: Source) throws -> RevocationList {
         let bytes = try TrustFile.read(source.path, .open)
-        var der = bytes
-        if bytes.starts(with: "-----BEGIN".utf8) {
-            guard let document = try? PEMText.only("X509 CRL", in: bytes) else {
-                throw TrustError(.untrustedList, "\(source.path) must have exactly one PEM block, X509 CRL")
-            }
-            der = document
+        let der: [UInt8]
+        do {
+            // A DER file of megabytes is not parsed twice.
+            der = bytes.first == 0x30 ? bytes : try PEMFile(bytes).revocationList()
+        } catch {
+            throw TrustError(.untrustedList, "\(source.path) is not a revocation list of its authority: \(error)")
         }
         do {
             return try RevocationList(der: der, authority: source.authority)

@@ -18,7 +18,7 @@ struct RevocationPublisher {
                 now: max(now, list.present?.thisUpdate ?? now),
                 authority: list.source.authority
             )
-            try TrustFile.write(Array(PEMText.text("X509 CRL", der: der).utf8), to: list.source.path, .open)
+            try TrustFile.write(Array(PEMFile.text("X509 CRL", der: der).utf8), to: list.source.path, .open)
         }
     }
 

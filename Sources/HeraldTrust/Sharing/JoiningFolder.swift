@@ -21,7 +21,7 @@ package enum JoiningFolder {
 
     /// Writes the authorities and token keys of a cluster into the folder of a node that lacks them.
     ///
-    /// ``TrustFolder/create(at:hostnames:asApple:store:now:)`` makes the rest.
+    /// ``TrustFolder/create(at:hostnames:listening:asApple:store:now:)`` makes the rest.
     /// - Throws: ``TrustError``; the next call goes on.
     package static func fill(at data: String, with facts: [SharedFact]) async throws {
         let layout = try makeFolders(at: data)

@@ -11,6 +11,9 @@ package struct MQTTError: Error, Sendable {
         self.message = message
     }
 
+    /// A string to be written has a character for which a receiver may refuse the packet (MQTT 5 §1.5.4).
+    package static let forbiddenCharacter = MQTTError(.malformedPacket, "a string has a forbidden character")
+
     static func malformed(_ message: String) -> MQTTError {
         MQTTError(.malformedPacket, message)
     }

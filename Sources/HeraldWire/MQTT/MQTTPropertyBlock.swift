@@ -25,7 +25,8 @@ package struct MQTTPropertyBlock: Sendable {
         bytes.writeStaticString(type)
     }
 
-    /// The value is UTF-8 without U+0000; false, with nothing appended, if it is longer than 65,535 bytes.
+    /// The value is UTF-8 of characters that MQTT allows (`Unicode.Scalar.isAllowedInMQTT`); false, with nothing appended, if
+    /// it is longer than 65,535 bytes.
     @discardableResult
     package mutating func appendUserProperty(_ name: StaticString, _ value: [UInt8]) -> Bool {
         guard let length = UInt16(exactly: value.count) else { return false }

@@ -1,3 +1,4 @@
+import HeraldModel
 import NIOCore
 
 /// Writes the data types of MQTT (MQTT 5 §1.5) at the end of a buffer.
@@ -21,9 +22,10 @@ struct MQTTWriter {
         bytes.writeInteger(value)
     }
 
+    /// Writes no character for which a receiver may refuse the packet (MQTT 5 §1.5.4).
     mutating func string(_ text: String) throws(MQTTError) {
         guard let length = UInt16(exactly: text.utf8.count) else { throw Self.tooLong }
-        guard !text.utf8.contains(0) else { throw .malformed("a string holds U+0000") }
+        guard text.unicodeScalars.allSatisfy(\.isAllowedInMQTT) else { throw .forbiddenCharacter }
         bytes.writeInteger(length)
         bytes.writeString(text)
     }

@@ -182,21 +182,22 @@ import Testing
     }
 
     @Test(arguments: [
-        (MQTTReasonCode.clientIdentifierNotValid, DeviceSession.End.Advice.giveUp), (.notAuthorized, .giveUp),
-        (.unsupportedProtocolVersion, .giveUp), (.serverUnavailable, .retry), (.serverBusy, .retryLater),
+        (MQTTReasonCode.clientIdentifierNotValid, DeviceSession.End.Advice.giveUp), (.notAuthorized, .dismissed),
+        (.banned, .dismissed), (.unsupportedProtocolVersion, .giveUp), (.serverUnavailable, .retry),
+        (.serverBusy, .retryLater),
         (.connectionRateExceeded, .retryLater),
     ])
     func `a CONNACK code decides whether to reconnect`(code: MQTTReasonCode, advice: DeviceSession.End.Advice) throws {
         var session = try session()
         let effects = session.received(.connack(MQTTConnack(reasonCode: code, properties: [.reasonString("why")])))
         #expect(end(effects)?.advice == advice)
-        let remedy = code == .notAuthorized ? "; \(DeviceConnector.remedy)" : ""
+        let remedy = advice == .dismissed ? "; \(DeviceConnector.remedy)" : ""
         #expect(end(effects)?.reason == "the service refused the connection: \(code.words) (why)\(remedy)")
     }
 
     @Test(arguments: [
         (MQTTReasonCode.serverShuttingDown, DeviceSession.End.Advice.retry), (.sessionTakenOver, .retryLater),
-        (.keepAliveTimeout, .retry), (.administrativeAction, .giveUp), (.notAuthorized, .giveUp), (.success, .retry),
+        (.keepAliveTimeout, .retry), (.administrativeAction, .retry), (.notAuthorized, .giveUp), (.success, .retry),
     ])
     func `a DISCONNECT code decides whether to reconnect`(code: MQTTReasonCode, advice: DeviceSession.End.Advice) throws
     {
@@ -208,9 +209,11 @@ import Testing
     }
 
     @Test func `a refusal is not final if the device has another certificate by then`() {
-        let refused = DeviceSession.End(advice: .giveUp, reason: "revoked").withNextCredential
-        #expect(refused.advice == .retry)
-        #expect(refused.reason.contains("the renewed one is used next"))
+        for advice in [DeviceSession.End.Advice.giveUp, .dismissed] {
+            let refused = DeviceSession.End(advice: advice, reason: "revoked").withNextCredential
+            #expect(refused.advice == .retry)
+            #expect(refused.reason.contains("the renewed one is used next"))
+        }
         let busy = DeviceSession.End(advice: .retryLater, reason: "busy")
         #expect(busy.withNextCredential == busy)
     }

@@ -13,7 +13,7 @@ struct FuzzTarget: Sendable {
     }
 
     static let all: [FuzzTarget] =
-        wire + listener + gateway + trust + payload + phone + relay + stores + cluster + settings + nats
+        wire + listener + gateway + trust + payload + phone + device + relay + stores + cluster + settings + nats
 
     static func named(_ name: String) -> FuzzTarget? {
         (all + [control]).first { $0.name == name }

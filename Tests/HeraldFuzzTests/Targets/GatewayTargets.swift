@@ -71,8 +71,10 @@ private enum HTTP2Check {
             check(body.count <= bodyByteCount, "a body is longer than what arrived")
             check(body.count <= HTTP2Limits().bodyBytes, "a body is longer than what is kept")
             check(
-                parsed.collapseID.map { (1...64).contains($0.utf8.count) } ?? true,
-                "a collapse identifier is too long"
+                parsed.collapseID.map { id in
+                    (1...64).contains(id.text.utf8.count) && id.text.unicodeScalars.allSatisfy(\.isAllowedInMQTT)
+                } ?? true,
+                "a collapse identifier is no MQTT string"
             )
         }
     }

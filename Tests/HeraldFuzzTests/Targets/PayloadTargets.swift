@@ -1,4 +1,5 @@
 import Foundation
+import HeraldJSON
 import HeraldModel
 
 @testable import HeraldPhone
@@ -8,7 +9,7 @@ extension FuzzTarget {
         FuzzTarget("payload", upTo: 4096, payloadJSON)
     ]
 
-    /// Payloads: the scanner and the reader beside Foundation's JSON.
+    /// Payloads: the scanner and the tree beside Foundation's JSON.
     @Sendable
     private static func payloadJSON(_ bytes: [UInt8]) {
         let verdict = PayloadScanner.scan(bytes)
@@ -26,11 +27,12 @@ extension FuzzTarget {
         if let parsed, case .object(let hasAps) = verdict, JSONComparison.isComparable(bytes) {
             let aps = (parsed as? [String: Any])?["aps"]
             check(parsed is [String: Any], "an object is none")
-            // An escaped key is no `aps` for the scanner; of a repeated key, it takes the last.
+            // Of a repeated key the scanner takes the last.
             if hasAps { check(aps != nil, "an object without aps") }
         }
         if PayloadScanner.isSilent(bytes) { check(verdict == .object(hasAps: true), "silent without aps") }
-        JSONComparison.compareValues(bytes, verdict)
+        check(PayloadScanner.isSilent(bytes) == JSONComparison.isSilent(bytes), "the members of aps say otherwise")
+        JSONComparison.compareValues(bytes, verdict, parsed)
     }
 }
 
@@ -76,32 +78,61 @@ private enum JSONComparison {
         return false
     }
 
-    /// The members, as the device's reader and Foundation's decoder have them.
-    static func compareValues(_ bytes: [UInt8], _ verdict: PayloadScanner.Verdict) {
-        let outcome = PayloadReader.read(bytes)
-        switch (outcome, verdict) {
-        case (.object(let members, let repeated), .object(let hasAps)):
-            if hasAps, repeated.isEmpty { check(members["aps"]?.members != nil, "the reader finds no aps") }
-            guard repeated.isEmpty, !isForeignToFoundation(bytes), isComparable(bytes), isFlat(members),
-                let other = try? JSONDecoder().decode([String: PayloadValue].self, from: Data(bytes))
-            else { return }
-            check(members == other, "the reader and Foundation read other values")
-        case (.notAnObject, .notAnObject): break
-        case (.malformed(let left), .malformed(let right)): check(left == right, "the fault is elsewhere")
-        default: check(false, "reader and scanner disagree")
+    /// Whether the members that check and device read make a payload silent.
+    static func isSilent(_ bytes: [UInt8]) -> Bool {
+        guard let aps = JSON.Object(bytes, rules: .lenient)?["aps"]?.members else { return false }
+        return aps["content-available"]?.isOne == true
+            && ["alert", "badge", "sound"].allSatisfy { aps[$0] == nil || aps[$0] == .null }
+    }
+
+    /// The tree beside the scanner and Foundation, and its text beside itself.
+    static func compareValues(_ bytes: [UInt8], _ verdict: PayloadScanner.Verdict, _ parsed: Any?) {
+        do throws(JSON.Failure) {
+            let (json, repeated) = try JSON.listingRepeatedNames(bytes)
+            if case .malformed = verdict { check(false, "the tree is read, and the scanner refuses") }
+            check((json.members != nil) == (verdict != .notAnObject), "tree and scanner disagree about an object")
+            if verdict == .object(hasAps: true), repeated.isEmpty {
+                check(json.members?["aps"]?.members != nil, "the tree has no aps")
+            }
+            let written = json.bytes
+            check(!written.contains { $0 < 0x20 }, "a text of more than one line")
+            let again = try JSON(written)
+            check(again == json && again.bytes == written, "what was written is read in another way")
+            if let strict = try? JSON(bytes) {
+                check(strict == json && repeated.isEmpty, "strict and lenient rules read other values")
+            }
+            guard repeated.isEmpty, !isForeignToFoundation(bytes), isComparable(bytes), let parsed else { return }
+            check(isEqual(json, parsed), "the tree and Foundation have other values")
+        } catch {
+            switch error.reason {
+            case .malformed, .notUTF8:
+                guard case .malformed = verdict else { return check(false, "the tree is refused: \(error)") }
+            case .tooDeep: break
+            default: check(false, "lenient rules refuse: \(error)")
+            }
+            check(error.position <= bytes.count, "a fault beyond the end")
         }
     }
 
-    private static func isFlat(_ members: [String: PayloadValue]) -> Bool {
-        members.values.allSatisfy(isRead)
-    }
-
-    private static func isRead(_ value: PayloadValue) -> Bool {
-        switch value {
-        case .unread: false
-        case .array(let elements): elements.allSatisfy(isRead)
-        case .object(let members): members.values.allSatisfy(isRead)
-        default: true
+    private static func isEqual(_ json: JSON, _ other: Any) -> Bool {
+        switch json {
+        case .null: return other is NSNull
+        case .boolean(let truth): return other as? Bool == truth
+        case .number(let number):
+            // An integer of Foundation is exact.
+            if let integer = other as? Int {
+                return number.exactly(Int.self) == integer || number.double == Double(integer)
+            }
+            return number.double == other as? Double
+        case .string(let text): return other as? String == text
+        case .array(let elements):
+            guard let others = other as? [Any], others.count == elements.count else { return false }
+            return zip(elements, others).allSatisfy(isEqual)
+        case .object(let members):
+            guard let others = other as? [String: Any] else { return false }
+            // A dictionary of Swift has one key for canonically equivalent names.
+            guard others.count == members.count else { return others.count < members.count }
+            return members.allSatisfy { name, value in others[name].map { isEqual(value, $0) } ?? false }
         }
     }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import HeraldJSON
 import HeraldModel
 
 @testable import HeraldPhone
@@ -28,27 +29,27 @@ extension FuzzTarget {
         guard !BinaryPropertyList.isOne(bytes), PropertyListFile.isOne(bytes),
             let value = try? PropertyListFile.read(bytes, file: "file", limits: BundleLimits())
         else { return }
-        check(depth(value) <= PayloadReader.maximumDepth, "a property list is nested deeper than allowed")
+        check(depth(value) <= PropertyListFile.maximumDepth, "a property list is nested deeper than allowed")
         use(value)
     }
 
-    private static func use(_ value: PayloadValue) {
+    private static func use(_ value: JSON) {
         guard let members = value.members, let texts = try? PluralFile.read(members, file: "file") else { return }
         for text in texts.values { fill(text.format) }
     }
 
-    private static func count(_ value: PayloadValue) -> Int {
+    private static func count(_ value: JSON) -> Int {
         switch value {
         case .array(let elements): elements.reduce(1) { $0 + count($1) }
-        case .object(let members): members.values.reduce(1) { $0 + count($1) }
+        case .object(let members): members.reduce(1) { $0 + count($1.value) }
         default: 1
         }
     }
 
-    private static func depth(_ value: PayloadValue) -> Int {
+    private static func depth(_ value: JSON) -> Int {
         switch value {
         case .array(let elements): 1 + (elements.map(depth).max() ?? 0)
-        case .object(let members): 1 + (members.values.map(depth).max() ?? 0)
+        case .object(let members): 1 + (members.map { depth($0.value) }.max() ?? 0)
         default: 0
         }
     }
@@ -62,7 +63,7 @@ extension FuzzTarget {
             "\"" + text.unicodeScalars.map { $0 == "\"" || $0 == "\\" ? "\\\($0)" : "\($0)" }.joined() + "\""
         }
         // A zero byte in second place would stand for UTF-16.
-        let written = "\n\n" + texts.map { "\(quoted($0.key)) = \(quoted($0.value));\n" }.joined()
+        let written = "\n\n" + texts.map { "\(quoted($0.key.text)) = \(quoted($0.value));\n" }.joined()
         check((try? StringsFile.read(Array(written.utf8), file: "file")) == texts, "texts are not read as written")
         for text in texts.values { fill(text) }
     }

@@ -1,4 +1,4 @@
-import Foundation
+import HeraldJSON
 import HeraldModel
 import HeraldWeb
 
@@ -17,13 +17,13 @@ extension FuzzTarget {
     /// Bodies of the relay's API: each accepted one is a row that the relay can read.
     @Sendable
     private static func relayBody(_ bytes: [UInt8]) {
-        if let input = try? JSONDecoder().decode(StrictKeys<DeviceInput>.self, from: Data(bytes)).value,
+        if let input = try? JSON.decode(StrictKeys<DeviceInput>.self, from: bytes).value,
             let entry = try? input.entry(at: now)
         {
             check(PushToken(entry.token) != nil && Topic(entry.topic) != nil, "an entry without token or topic")
         }
-        guard let input = try? JSONDecoder().decode(StrictKeys<PushInput>.self, from: Data(bytes)).value,
-            let push = try? input.push()
+        guard let input = try? JSON.decode(StrictKeys<PushInput>.self, from: bytes).value,
+            let push = try? input.push(at: now)
         else { return }
         for (column, value) in push.values {
             check((value.bytes?.count ?? 0) <= column.limit, "\(column) is longer than what is read")
@@ -54,11 +54,11 @@ extension FuzzTarget {
             values: values[...]
         )
         switch reader.plan(row, at: now, payload: Array(#"{"aps":{}}"#.utf8)) {
-        case .final(_, let reason): check(!reason.isEmpty && reason.utf8.count < 64, "the reason \(reason)")
+        case .final(_, let error): check(!error.detail.isEmpty, "the reason \(error.reason)")
         case .fanOut(let tokens): check((1...RowReader.maximumTokens).contains(tokens.count), "\(tokens.count) parts")
         case .wait(let moment): check(moment > now, "waits for the past")
         case .send(let row): check(row.deadline > now, "sends too late")
-        case .audience, .template: break
+        case .devices, .template: break
         }
         _ = reader.target(of: row)
     }
@@ -71,10 +71,7 @@ extension FuzzTarget {
             let template = String(validating: parts[1], as: UTF8.self)
         else { return }
         guard let filled = try? TemplateText.fill(template, parameters) else { return }
-        if case .object = PayloadScanner.scan(Array(template.utf8)), case .object = PayloadScanner.scan(filled) {
-            return
-        }
-        if case .object = PayloadScanner.scan(Array(template.utf8)) {
+        if case .malformed = PayloadScanner.scan(filled) {
             check(false, "a filled template is not JSON: \(String(decoding: filled, as: UTF8.self))")
         }
     }

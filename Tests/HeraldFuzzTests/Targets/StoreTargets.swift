@@ -111,7 +111,7 @@ extension FuzzTarget {
             storedUntil: head[5] % 2 == 0 ? nil : WallTime(milliseconds: Int64(bitPattern: word(1) >> 1)),
             priority: Priority.allCases[Int(head[6]) % Priority.allCases.count],
             pushType: PushType.allCases[Int(head[7]) % PushType.allCases.count],
-            collapseID: head[8] % 3 == 0 ? String(repeating: "c", count: 1 + Int(head[9]) % 64) : nil,
+            collapseID: head[8] % 3 == 0 ? CollapseID(String(repeating: "c", count: 1 + Int(head[9]) % 64)) : nil,
             payload: payload
         )
     }

@@ -8,7 +8,6 @@ import X509
 extension FuzzTarget {
     static let trust: [FuzzTarget] = [
         FuzzTarget("jwt", upTo: 2100, jsonWebToken),
-        FuzzTarget("jwt-json", upTo: 1024, tokenJSON),
         FuzzTarget("jwt-claims", upTo: 512, signedClaims),
         FuzzTarget("device-tokens", upTo: 32, deviceToken),
         FuzzTarget("crl", upTo: 4096, revocationList),
@@ -57,23 +56,6 @@ extension FuzzTarget {
         case .refused(_, let why):
             check(why.utf8.count < 200, "a long explanation")
             check(why.utf8.allSatisfy { $0 >= 0x20 }, "a control character in an explanation")
-        }
-    }
-
-    /// Header and claims: whatever is read, Foundation reads the same.
-    @Sendable
-    private static func tokenJSON(_ bytes: [UInt8]) {
-        guard let json = TokenJSON(bytes) else { return }
-        check(PayloadScanner.scan(bytes) != .notAnObject, "not an object")
-        if case .malformed(let place) = PayloadScanner.scan(bytes) { check(false, "not JSON, from \(place)") }
-        guard let other = (try? JSONSerialization.jsonObject(with: Data(bytes))) as? [String: Any] else { return }
-        for (name, value) in other {
-            switch json[name] {
-            case .string(let text): check(value as? String == text, "the text of \(name)")
-            case .integer(let number): check((value as? NSNumber)?.int64Value == number, "the number of \(name)")
-            case .decimal, .other: break
-            case nil: check(false, "\(name) is not read")
-            }
         }
     }
 
@@ -172,6 +154,14 @@ extension FuzzTarget {
     private static func trustFile(_ bytes: [UInt8]) {
         let text = String(decoding: bytes, as: UTF8.self)
         _ = try? PEMBundle(pem: bytes, path: "file")
+        if let file = try? PEMFile(bytes) {
+            _ = (try? file.request(), try? file.revocationList(), try? file.certificateText())
+            _ = try? file.verificationKey()
+            if let key = try? file.signingKey() {
+                let again = try? PEMFile(Array(key.pemRepresentation.utf8)).signingKey()
+                check(again?.rawRepresentation == key.rawRepresentation, "a key is not read as it was written")
+            }
+        }
         if let ring = try? TokenKeyRing(json: bytes) {
             let again = (try? ring.json()).flatMap { try? TokenKeyRing(json: $0) }
             check(again?.keys.map(\.id) == ring.keys.map(\.id), "a key ring is not read as it was written")

@@ -54,7 +54,32 @@ struct `a connection whose requests are caught` {
         #expect(caught.map(\.reason) == ["Unregistered", "BadPayload"])
         #expect(caught.map(\.status) == [410, 400])
         #expect(caught.allSatisfy { $0.explanation?.isEmpty == false })
-        #expect(caught.map { $0.slot != nil } == [true, false])
+        // The device as the journal has it, also where the payload was refused first.
+        #expect(caught.allSatisfy { $0.slot?.device == DeviceNumber(7) })
+    }
+
+    @Test func `keeps the times and the retry-after of answers, delayed ones too`() throws {
+        fixture.catcher.start(.all)
+        _ = try connected.ask(fields)
+        func start(_ kind: Drill.Kind, first: Int) {
+            #expect(fixture.drills.start(Drill(kind: kind, first: first, duration: .seconds(60), seed: 1)) != nil)
+        }
+        start(.refuse(.tooManyRequests, retryAfter: .seconds(33)), first: 1)
+        start(.latency(.seconds(5) ... .seconds(5)), first: 2)
+        _ = try connected.ask(fields)
+        _ = try connected.ask(fields)
+        #expect(caught.map(\.retryAfter) == [nil, 33, nil])
+        #expect(caught.map { $0.answered.map { $0 - fixture.now } } == [.seconds(5), .seconds(5), .zero])
+        #expect(caught.map(\.status) == [200, 429, 200])
+    }
+
+    @Test func `spells an identifier of its own in small letters everywhere, and a provider's as it is`() throws {
+        fixture.catcher.start(.all)
+        let made = try #require(try connected.ask(fields)?.fields["apns-id"])
+        #expect(made == made.lowercased() && fixture.post.envelopes.last?.notification.id.description == made)
+        let given = "2F7CA8F4-3B5C-4f4e-9F0E-6C0E4D2D2C11"
+        #expect(try connected.ask(fields + [("apns-id", given)])?.fields["apns-id"] == given)
+        #expect(caught.map(\.id) == [given, made])
     }
 
     @Test func `does not name the sender of a request without a valid token`() throws {

@@ -21,10 +21,20 @@ struct `active drills` {
         _ kind: Drill.Kind = .refuse(.unregistered, retryAfter: nil),
         _ target: Drill.Target = .everybody,
         share: Double = 1,
+        first: Int? = nil,
         for seconds: Int = 60,
+        isLease: Bool = false,
         seed: UInt64 = 1
     ) -> Drill {
-        Drill(kind: kind, target: target, share: share, duration: .seconds(seconds), seed: seed)
+        Drill(
+            kind: kind,
+            target: target,
+            share: share,
+            first: first,
+            duration: .seconds(seconds),
+            isLease: isLease,
+            seed: seed
+        )
     }
 
     private func victims(_ drill: Drill, of count: Int = 1000) -> [Int] {
@@ -69,6 +79,53 @@ struct `active drills` {
         #expect(victims(drill(share: 1)).count == 1000)
         #expect(victims(drill(share: 0.99)).count > 970)
         #expect(victims(drill(share: 0.001), of: 20_000).count < 60)
+    }
+
+    @Test func `fails a number of times, and then succeeds`() {
+        #expect(victims(drill(first: 2), of: 5) == [0, 1])
+        #expect(victims(drill(share: 0.2, first: 3, seed: 7)) == Array(victims(drill(share: 0.2, seed: 7)).prefix(3)))
+        #expect(victims(drill(.latency(.zero ... .zero), first: 1), of: 3) == [0])
+    }
+
+    @Test func `drills with a number make a list of answers`() {
+        var drills = ActiveDrills()
+        for (reason, first) in [(RefusalReason.tooManyRequests, 2), (.serviceUnavailable, 1)] {
+            _ = drills.start(drill(.refuse(reason, retryAfter: nil), first: first), isConfigured: false, now: begin)
+        }
+        let answers = (0..<5).map { _ in drills.judge(subject, now: begin)?.verdict.outcome }
+        let (many, away) = (
+            DrillVerdict.Outcome.refuse(.tooManyRequests, retryAfter: nil),
+            DrillVerdict.Outcome.refuse(.serviceUnavailable, retryAfter: nil)
+        )
+        #expect(answers == [many, many, away, nil, nil])
+        #expect(drills.entries.map(\.hits) == [2, 1])
+    }
+
+    @Test func `a lease lasts as long as it is renewed, whatever the service's clock does`() {
+        var drills = ActiveDrills()
+        let entry = drills.start(drill(for: 30, isLease: true), isConfigured: false, now: begin)
+        #expect(entry?.isOver(at: later(29, wall: 100_000)) == false)
+        let renewed = drills.renew(1, now: later(29, wall: 100_000))
+        #expect(renewed != nil)
+        #expect(drills.entries.first?.isOver(at: later(58, wall: -5)) == false)
+        #expect(drills.entries.first?.isOver(at: later(59)) == true)
+        let none = drills.renew(2, now: begin)
+        _ = drills.start(drill(), isConfigured: false, now: begin)
+        let timed = drills.renew(2, now: begin)
+        #expect(none == nil && timed == nil)
+    }
+
+    @Test func `drills of payloads count each payload for each device token, and forget the oldest`() {
+        var counts = PayloadDrillCounts()
+        let other = Slot(device: DeviceNumber(2), app: AppNumber(1))
+        let slot = subject.slot
+        let taken = (0..<3).map { _ in counts.take(slot, [1], first: 2) }
+        #expect(taken == [true, true, false])
+        let others = [counts.take(slot, [2], first: 1), counts.take(other, [1], first: 1)]
+        #expect(others == [true, true])
+        for number in 0..<DrillLimits.countedPayloads { _ = counts.take(slot, Array("\(number)".utf8), first: 1) }
+        let isForgotten = counts.take(slot, [1], first: 2)
+        #expect(isForgotten)
     }
 
     @Test func `counts only the requests that a drill could hit`() {
@@ -188,6 +245,36 @@ struct `a payload's drill` {
     }
 
     @Test(arguments: [
+        "1e400", "18446744073709551616", "-0", "1.10", #""\ud83d""#, #"{"\#u{E9}":1,"e\#u{301}":2}"#, #"{"a":1,"a":2}"#,
+    ])
+    func `is read whatever stands beside it`(value: String) throws {
+        let text =
+            #"{"before":\#(value),"herald":{"drill":{"connection":"drop"},"tag":"x","n":\#(value)},"after":\#(value)}"#
+        #expect(try PayloadDrill.read(Array(text.utf8))?.outcome == .drop)
+        #expect(CatchTag.read(nil, Array(text.utf8)) == "x")
+    }
+
+    @Test(arguments: [
+        (#"{"latency":1e400}"#, "a drill's latency is 0 to 600 seconds"),
+        (#"{"latency":600.001}"#, "a drill's latency is 0 to 600 seconds"),
+        (
+            #"{"reason":"TooManyRequests","retry-after":1e400}"#,
+            "a drill's retry-after is 1 to 86400 seconds, and goes with a reason"
+        ),
+        (
+            #"{"reason":"TooManyRequests","retry-after":1.5}"#,
+            "a drill's retry-after is 1 to 86400 seconds, and goes with a reason"
+        ),
+        (
+            #"{"reason":"TooManyRequests","retry-after":18446744073709551615}"#,
+            "a drill's retry-after is 1 to 86400 seconds, and goes with a reason"
+        ),
+    ])
+    func `with a number out of its range names the range`(drill: String, words: String) {
+        #expect(throws: PayloadDrill.Mistake(text: words)) { try read(drill) }
+    }
+
+    @Test(arguments: [
         "{}", "1", "[]", #"{"reason":"Nonsense"}"#, #"{"reasons":"Unregistered"}"#, #"{"latency":-1}"#,
         #"{"latency":1e300}"#, #"{"latency":"1s"}"#, #"{"retry-after":30}"#, #"{"silence":"yes"}"#,
         #"{"reason":"TooManyRequests","retry-after":0}"#, #"{"reason":"TooManyRequests","retry-after":9e18}"#,
@@ -200,7 +287,7 @@ struct `a payload's drill` {
     @Test func `is not found at any depth but its own, and depth does no harm`() throws {
         let deep = String(repeating: "[", count: 1500) + String(repeating: "]", count: 1500)
         #expect(try PayloadDrill.read(Array("{\"a\":\(deep)}".utf8)) == nil)
-        #expect(throws: PayloadDrill.Mistake.self) {
+        #expect(throws: PayloadDrill.Mistake(text: "the payload's drill cannot be read: nested too deep at byte 516")) {
             try PayloadDrill.read(Array("{\"a\":\(deep),\"herald\":{}}".utf8))
         }
         #expect(try PayloadDrill.read(Array(#"{"a":{"herald":{"drill":{"reason":"Shutdown"}}}}"#.utf8)) == nil)

@@ -64,6 +64,54 @@ struct `a connection in a drill` {
         #expect(answer.body == #"{"reason":"Unregistered","timestamp":\#(fixture.now.milliseconds)}"#)
     }
 
+    @Test func `fails the first requests, and then none`() throws {
+        let drill = Drill(
+            kind: .refuse(.serviceUnavailable, retryAfter: nil),
+            first: 2,
+            duration: .seconds(60),
+            seed: 1
+        )
+        #expect(fixture.drills.start(drill)?.drill.description == "refuse with 503 ServiceUnavailable, 2 times")
+        #expect(try (0..<4).map { _ in try connected.ask(fields)?.status } == ["503", "503", "200", "200"])
+    }
+
+    @Test func `a payload's drill fails its first requests, each payload by itself`() throws {
+        fixture.drills.allowsPayloadDrills = true
+        let body = Array(#"{"aps":{},"herald":{"drill":{"reason":"InternalServerError","first":1}}}"#.utf8)
+        let other = Array(#"{"aps":{"badge":1},"herald":{"drill":{"reason":"InternalServerError","first":1}}}"#.utf8)
+        let answers = try [body, body, other, body, other].map { try connected.ask(fields, body: $0)?.status }
+        #expect(answers == ["500", "200", "500", "200", "200"])
+        let wrong = Array(#"{"aps":{},"herald":{"drill":{"reason":"InternalServerError","first":0}}}"#.utf8)
+        #expect(try connected.ask(fields + [("herald-explain", "1")], body: wrong)?.body.contains("first") == true)
+    }
+
+    @Test(arguments: [
+        #"{"aps":{},"herald":{"drill":{"reason":"Unregistered"}}}"#, #"{"aps":{},"herald":{"drill":7}}"#,
+        #"{"herald":{"tag":"t","drill":{}},"aps":{}}"#,
+    ])
+    func `a payload's drill where there may be none is told, and delivered`(payload: String) throws {
+        let answer = try #require(try connected.ask(fields + [("herald-explain", "1")], body: Array(payload.utf8)))
+        #expect(answer.status == "200")
+        #expect(answer.fields["herald-explanation"]?.contains("herald.drill has no effect") == true)
+        #expect(fixture.post.noted == [.drillUnheeded])
+    }
+
+    @Test(arguments: [
+        #"{"aps":{}}"#, #"{"aps":{},"herald":{"tag":"drill"}}"#, #"{"aps":{},"herald":{"drill":null}}"#,
+        #"{"aps":{"herald":{"drill":{}}}}"#, #"{"aps":{},"drill":"herald","x":"\"herald\":{"}"#,
+    ])
+    func `a payload without a drill is told nothing of drills`(payload: String) throws {
+        let answer = try #require(try connected.ask(fields + [("herald-explain", "1")], body: Array(payload.utf8)))
+        #expect(answer.fields["herald-explanation"]?.contains("drill") == false)
+        #expect(fixture.post.noted.isEmpty)
+    }
+
+    @Test func `a refused payload's drill without effect is not on record`() throws {
+        fixture.post.decide(.refused(.unregistered, since: fixture.now))
+        _ = try connected.ask(fields, body: Array(#"{"aps":{},"herald":{"drill":{"reason":"Forbidden"}}}"#.utf8))
+        #expect(fixture.post.noted.isEmpty)
+    }
+
     @Test func `does not change the refusal of an invalid request`() throws {
         start(.refuse(.internalServerError, retryAfter: nil))
         #expect(try connected.ask(fields + [("apns-priority", "3")])?.status == "400")

@@ -47,7 +47,7 @@ struct RefusedRequestTests {
         #expect(line.id == NotificationID(id) && line.app == AppNumber(1) && line.device == DeviceNumber(7))
         let refusal = try #require(line.refusal)
         #expect(refusal.reason == .badCollapseID && refusal.topic == nil && refusal.environment == .production)
-        #expect(refusal.explanation == "apns-collapse-id is at most 64 bytes of printable text")
+        #expect(refusal.explanation == "apns-collapse-id is \(CollapseID.rule)")
         let facts = try #require(line.request)
         #expect(facts.pushType == .alert && facts.priority == .conserving && facts.payloadBytes == 3)
         #expect(name(line) == fixture.key.id)

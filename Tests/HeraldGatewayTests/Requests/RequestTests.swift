@@ -59,9 +59,9 @@ struct `a request` {
         #expect(notification.storedUntil == fixture.now + .seconds(30 * 86_400))
     }
 
-    @Test func `without an identifier is given one in upper case`() throws {
+    @Test func `without an identifier is given one in lower case`() throws {
         let id = try #require(try ask()?.fields["apns-id"])
-        #expect(id == id.uppercased())
+        #expect(id == id.lowercased())
         #expect(NotificationID(id) == fixture.post.envelopes.first?.notification.id)
     }
 
@@ -92,7 +92,12 @@ struct `a request` {
             ("400 InvalidPushType", "apns-push-type", "silent"),
             ("400 BadCollapseId", "apns-collapse-id", String(repeating: "a", count: 65)),
             ("400 BadCollapseId", "apns-collapse-id", String(repeating: "ä", count: 33)),
-            ("400 BadCollapseId", "apns-collapse-id", "a\u{7}"),
+            ("400 BadCollapseId", "apns-collapse-id", "a\u{7}"), ("400 BadCollapseId", "apns-collapse-id", "a\tb"),
+            ("400 BadCollapseId", "apns-collapse-id", "a\u{80}"), ("400 BadCollapseId", "apns-collapse-id", "\u{9F}"),
+            ("400 BadCollapseId", "apns-collapse-id", "a\(Unicode.Scalar(0xFDEF) ?? "x")"),
+            ("400 BadCollapseId", "apns-collapse-id", "\(Unicode.Scalar(0xFFFF) ?? "x")"),
+            ("400 BadCollapseId", "apns-collapse-id", "a\(Unicode.Scalar(0x10FFFE) ?? "x")"),
+            ("400 BadCollapseId", "apns-collapse-id", " a"),
             ("400 MissingTopic", "apns-topic", nil),
             ("400 BadTopic", "apns-topic", ""), ("400 BadTopic", "apns-topic", "<com.example.app>"),
             ("400 BadTopic", "apns-topic", "com..app"),

@@ -69,6 +69,15 @@ import Testing
         #expect(taken.pushType == .background && taken.priority == .conserving)
     }
 
+    @Test func `the gateway takes for silent what the check takes for silent`() throws {
+        #expect(SilentPayload.all.contains(where: \.silent) && SilentPayload.all.contains { !$0.silent })
+        for vector in SilentPayload.all {
+            let taken = try #require(try taken([("apns-push-type", nil)], vector.payload), "\(vector.payload)")
+            #expect((taken.pushType == .background) == vector.silent, "\(vector.payload)")
+            #expect((taken.priority == .conserving) == vector.silent, "\(vector.payload)")
+        }
+    }
+
     @Test func `priority 1 stays`() throws {
         let changes: [(String, String?)] = [("apns-push-type", nil), ("apns-priority", "1")]
         #expect(try taken(changes, #"{"aps":{"content-available":1}}"#)?.priority == .low)

@@ -1,5 +1,6 @@
 import Foundation
 import HeraldDevice
+import HeraldJSON
 import HeraldModel
 import Testing
 
@@ -269,11 +270,11 @@ import Testing
         #"{"do":"set","languages":["de"],"muted":true}"#, #"{"do":"remove","topic":"a.b"}"#, #"{"do":"clear"}"#,
     ])
     func actionsAreTheSameInJSON(_ text: String) throws {
-        let action = try JSONDecoder().decode(PhoneAction.self, from: Data(text.utf8))
-        let written = try JSONEncoder().encode(action)
+        let action = try JSON.decode(PhoneAction.self, from: Array(text.utf8))
+        let written = try JSON.encode(action)
         #expect(
-            try JSONDecoder().decode(PayloadValue.self, from: written)
-                == JSONDecoder().decode(PayloadValue.self, from: Data(text.utf8))
+            try JSON.decode(JSON.self, from: written)
+                == JSON.decode(JSON.self, from: Array(text.utf8))
         )
     }
 
@@ -291,7 +292,7 @@ import Testing
     ])
     func wrongActionsAreToldInWords(_ text: String, _ words: String) throws {
         let error = #expect(throws: DecodingError.self) {
-            try JSONDecoder().decode(PhoneAction.self, from: Data(text.utf8))
+            try JSON.decode(PhoneAction.self, from: Array(text.utf8))
         }
         guard case .dataCorrupted(let context)? = error else {
             Issue.record("another error: \(String(describing: error))")
@@ -303,9 +304,9 @@ import Testing
     @Test func aSnapshotHasAllItsMembers() throws {
         var kit = try PhoneKit()
         kit.receive(#"{"aps":{"alert":"a"}}"#)
-        let bytes = try JSONEncoder().encode(kit.snapshot)
-        #expect(try JSONDecoder().decode(PhoneSnapshot.self, from: bytes) == kit.snapshot)
-        let members = try #require(JSONDecoder().decode(PayloadValue.self, from: bytes).members)
+        let bytes = try JSON.encode(kit.snapshot)
+        #expect(try JSON.decode(PhoneSnapshot.self, from: bytes) == kit.snapshot)
+        let members = try #require(JSON.decode(JSON.self, from: bytes).members)
         #expect(members["foreground"] == .null && members["available_languages"] != nil)
         #expect(members["apps"]?.elements?.first?.members?["opened_with"] == .null)
     }

@@ -1,5 +1,6 @@
 import Foundation
 import HeraldDevice
+import HeraldJSON
 import HeraldModel
 import Testing
 
@@ -79,7 +80,7 @@ struct PhoneKit {
 
     /// The phone after a restart from what was durable.
     mutating func restart() throws -> [PhoneEffect] {
-        let state = try JSONDecoder().decode(PhoneState.self, from: JSONEncoder().encode(phone.state))
+        let state = try JSON.decode(PhoneState.self, from: JSON.encode(phone.state))
         #expect(state == phone.state)
         phone = Phone(device: "d1", service: "localhost:5223", state: state, bundles: phone.bundles)
         return phone.start(now)

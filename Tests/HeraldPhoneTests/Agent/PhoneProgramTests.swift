@@ -1,4 +1,5 @@
 import HeraldDevice
+import HeraldJSON
 import HeraldModel
 import Testing
 

@@ -1,5 +1,6 @@
 import Foundation
 import HeraldDevice
+import HeraldJSON
 import HeraldModel
 import Testing
 
@@ -110,6 +111,23 @@ import Testing
         let held = effects.compactMap { if case .run(let run) = $0 { run } else { nil } }
         #expect(held.map(\.event) == [.background])
         #expect(held.first?.arrival.map { String(decoding: $0.payload, as: UTF8.self) }?.contains(#""n":2"#) == true)
+    }
+
+    @Test func aSilentOneOfWhichNothingRunsWakesNothing() throws {
+        var kit = try PhoneKit(programs: [.receive])
+        let silent = #"{"aps":{"content-available":1}}"#
+        let state = kit.app?.state
+        let absent = kit.receive(silent, type: .background)
+        #expect(absent.record?.backgroundLaunch == false && kit.app?.state == state)
+        #expect(absent.record?.because == ["it is silent", Phone.nothingToRun])
+        #expect(absent.record?.words.contains("the app runs in the background") == false)
+        // An app that was on the socket and is away is not told.
+        _ = try kit.phone.appConnected(PhoneKit.topic, wants: nil, kit.now)
+        #expect(kit.receive(silent, type: .background).record?.backgroundLaunch == true)
+        _ = kit.phone.appDisconnected(PhoneKit.topic, kit.now)
+        let away = kit.receive(silent, type: .background).record
+        #expect(away?.backgroundLaunch == false && away?.because.contains(Phone.nothingToRun) == true)
+        #expect(kit.app?.state == .notRunning)
     }
 
     @Test func anAppOnTheSocketMustSayThatItIsDone() throws {

@@ -60,6 +60,9 @@ import Testing
         let child = try #require(
             pid_t(String(decoding: outcome.output, as: UTF8.self).trimmingCharacters(in: .newlines))
         )
+        // The kernel ends a killed process a moment later.
+        let end = ContinuousClock.now + .seconds(60)
+        while kill(child, 0) == 0, !isZombie(child), ContinuousClock.now < end { await Task.yield() }
         #expect(kill(child, 0) != 0 || isZombie(child))
     }
 

@@ -1,4 +1,5 @@
 import Foundation
+import HeraldJSON
 import Testing
 
 @testable import HeraldPhone
@@ -126,17 +127,17 @@ import Testing
         let list = Array(repeating: action, count: actions).joined(separator: ",")
         let entries = (0..<categories).map { #""C\#($0)":{"actions":[\#(list)]}"# }
         let content = "{\(entries.joined(separator: ","))}"
-        let request = Data(#"{"do":"categories","topic":"com.example.chat","categories":\#(content)}"#.utf8)
+        let request = Array(#"{"do":"categories","topic":"com.example.chat","categories":\#(content)}"#.utf8)
         try withFolder(["Info.plist": "<plist><dict/></plist>", "NotificationCategories.json": content]) { folder in
             guard let fault else {
                 #expect(try AppBundle(folder: folder).categories.count == categories)
-                _ = try JSONDecoder().decode(PhoneAction.self, from: request)
+                _ = try JSON.decode(PhoneAction.self, from: request)
                 return
             }
             let error = #expect(throws: BundleError.self) { try AppBundle(folder: folder) }
             #expect(error?.message == fault)
             let refusal = #expect(throws: DecodingError.self) {
-                try JSONDecoder().decode(PhoneAction.self, from: request)
+                try JSON.decode(PhoneAction.self, from: request)
             }
             #expect(refusal.map { String(describing: $0).contains(fault.suffix(20)) } == true)
         }

@@ -1,4 +1,5 @@
 import Foundation
+import HeraldJSON
 import Testing
 
 @testable import HeraldPhone
@@ -22,8 +23,17 @@ import Testing
         let members = try PropertyListFile.members(bytes, file: "x", limits: limits)
         #expect(members["text"] == .string("plain") && members["wide"] == .string("Grüße 你好"))
         #expect(members["list"]?.elements?.count == 22 && members["number"]?.integer == 70000)
-        #expect(members["yes"] == .boolean(true) && members["real"] == .number(1.5))
+        #expect(members["yes"] == .boolean(true) && members["real"]?.double == 1.5)
         #expect(members["inner"]?.members?["deep"]?.members?["deeper"] == .string("x"))
+    }
+
+    @Test(arguments: [PropertyListSerialization.PropertyListFormat.binary, .xml])
+    func `an integer keeps every digit`(format: PropertyListSerialization.PropertyListFormat) throws {
+        let list: [String: Any] = ["large": UInt64.max, "exact": 9_007_199_254_740_993, "least": Int.min]
+        let data = try PropertyListSerialization.data(fromPropertyList: list, format: format, options: 0)
+        let members = try PropertyListFile.members(Array(data), file: "x", limits: limits)
+        #expect(members["large"]?.number?.text == "18446744073709551615")
+        #expect(members["exact"]?.integer == 9_007_199_254_740_993 && members["least"]?.integer == Int.min)
     }
 
     @Test func `no damage of a binary list traps`() throws {

@@ -3,7 +3,7 @@ import Testing
 @testable import HeraldPhone
 
 @Suite struct StringsFileTests {
-    private func read(_ text: String) throws -> [String: String] {
+    private func read(_ text: String) throws -> [TextKey: String] {
         try StringsFile.read(Array(text.utf8), file: "x.strings")
     }
 
@@ -26,6 +26,25 @@ import Testing
         #expect(try read("\"K\" = \"lone \\Ud83d\";") == ["K": "lone \u{FFFD}"])
     }
 
+    @Test(arguments: ["\u{200D}", "\u{301}", "\u{E31}", "\u{FE0F}", "\u{64B}"])
+    func `what combines with a quotation mark or an escape is text`(mark: String) throws {
+        let text = "\"\(mark)K\(mark)\" = \"\(mark)a\\\"\(mark)\\n\(mark)%@\(mark)\"; \"B\" = 'b\(mark)';"
+        let texts = try read(text)
+        #expect(texts.count == 2 && texts["B"] == "b\(mark)")
+        #expect(
+            texts["\(mark)K\(mark)"]?.unicodeScalars.elementsEqual("\(mark)a\"\(mark)\n\(mark)%@\(mark)".unicodeScalars)
+                == true
+        )
+    }
+
+    @Test func `keys that differ by normalization only are two keys`() throws {
+        let texts = try read("\"\u{E9}\" = \"one\"; \"e\u{301}\" = \"two\";")
+        #expect(texts.count == 2 && texts["\u{E9}"] == "one" && texts["e\u{301}"] == "two")
+        var bundle = AppBundle()
+        bundle.texts = ["en": ["\u{E9}": LocalizedText(format: "one")]]
+        #expect(bundle.text("\u{E9}", in: "en")?.format == "one" && bundle.text("e\u{301}", in: "en") == nil)
+    }
+
     @Test func `UTF-16 in both byte orders, with and without a mark, and a mark of UTF-8`() throws {
         let text = "\"GRÜSSE\" = \"你好 😀\";"
         let little = text.utf16.flatMap { [UInt8($0 & 0xFF), UInt8($0 >> 8)] }
@@ -43,6 +62,7 @@ import Testing
             ("/* never closed", "line 1: a comment that begins here has no end"),
             ("\"A\" = ;", "line 1: expected a text in quotes"),
             ("\"A\" = \"\\Uxyz\";", "line 1: expected hexadecimal digits after \\U"),
+            ("\"A\" = \"\\U\u{FF14}f60\";", "line 1: expected hexadecimal digits after \\U"),
             ("\"A\" = \"\\377\";", "line 1: write non-ASCII characters themselves, not as octal escapes"),
             ("\"A\" = \"\\", "line 1: ends within an escape"),
         ]

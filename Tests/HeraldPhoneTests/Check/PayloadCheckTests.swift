@@ -55,7 +55,11 @@ import Testing
             (#""alert":{"body":"x","loc-args":["a"]}"#, "there are arguments without aps.alert.loc-key"),
             (#""alert":{"loc-key":"x","loc-args":[1]}"#, "aps.alert.loc-args must be an array of strings, or null"),
             (#""alert":{"body":{"loc-key":"K"},"title":"x"}"#, "aps.alert.body must be a string"),
-            (#""badge":-1"#, "aps.badge must be a whole number, 0 or more"),
+            (#""badge":-1"#, "aps.badge must be a whole number from 0 to 999999999"),
+            (#""badge":1e400"#, "aps.badge must be a whole number from 0 to 999999999"),
+            (#""badge":9007199254740993"#, "aps.badge must be a whole number from 0 to 999999999"),
+            (#""alert":"x","relevance-score":1e400"#, "aps.relevance-score must be from 0 to 1"),
+            (#""alert":"x","timestamp":1e400"#, "aps.timestamp must be UNIX seconds, in the years 1 to 9999"),
             (#""alert":"x","content-available":true"#, "aps.content-available must be the number 1"),
             (#""alert":"x","mutable-content":2"#, "aps.mutable-content has no meaning unless it is 1"),
             (#""badge":1,"mutable-content":1"#, "a service extension runs only for a push with an alert"),
@@ -83,10 +87,42 @@ import Testing
         #expect(findings(aps(members)) == [message])
     }
 
+    @Test func `a drill in the payload is a warning, because only a service for tests heeds it`() {
+        #expect(
+            findings(#"{"aps":{"badge":1},"herald":{"drill":{"reason":"Forbidden"}}}"#).first?.contains(
+                "payload-drills"
+            ) == true
+        )
+        #expect(findings(#"{"aps":{"badge":1},"herald":{"tag":"t","drill":null}}"#) == [])
+    }
+
     @Test func `a dictionary with only a body is a note, because the documents disagree`() {
         let check = PayloadCheck(Array(aps(#""alert":{"body":"x"}"#).utf8), pushType: .alert, now: 0)
         #expect(check.findings.map(\.severity) == [.note] && check.isAccepted)
         #expect(check.findings.first?.place == "aps.alert")
+    }
+
+    @Test(arguments: SilentPayload.all)
+    func `the check takes for silent what the service takes for silent`(_ vector: SilentPayload) {
+        for type in [nil, PushType.alert] {
+            let check = PayloadCheck(Array(vector.payload.utf8), pushType: type, now: 0)
+            #expect(check.findings.contains { $0.message.hasPrefix("it is silent") } == vector.silent, "\(vector.why)")
+        }
+    }
+
+    @Test(arguments: [
+        (#""content-available":1,"alert":"x""#, "alert"), (#""badge":0,"content-available":1.0"#, "badge"),
+        (#""alert":"x","sound":"default","content-available":1"#, "alert and sound"),
+    ])
+    func `without a push type, a note says that the documents disagree about waking alerts`(
+        members: String,
+        keys: String
+    ) {
+        let payload = Array(aps(members).utf8)
+        let found = PayloadCheck(payload, pushType: nil, now: 0).findings
+        #expect(found.map(\.severity) == [.note] && found.first?.place == "aps.content-available")
+        #expect(found.first?.message.hasPrefix("beside \(keys) it is not silent") == true)
+        #expect(PayloadCheck(payload, pushType: .alert, now: 0).findings.isEmpty)
     }
 
     @Test func `a long title of the bundle is a warning in its languages`() {

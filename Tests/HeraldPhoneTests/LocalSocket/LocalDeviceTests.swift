@@ -1,5 +1,6 @@
 import Foundation
 import HeraldDevice
+import HeraldJSON
 import HeraldModel
 import Testing
 
@@ -42,6 +43,21 @@ import Testing
                     return
                 }
                 #expect(opened.cause == .opened && opened.state == .foreground && opened.id == id)
+            }
+        }
+    }
+
+    @Test(arguments: [501, 600]) func `a request that cannot be read is refused, and not waited for`(
+        depth: Int
+    ) async throws {
+        let deep = (1..<depth).reduce(JSON.array([])) { inner, _ in .array([inner]) }
+        let payload = JSON.object(["aps": .object(["alert": .string("x")]), "d": deep])
+        try await withDevice { _, socket in
+            try await LocalApp.run(topic, socket: socket) { app in
+                let error = await #expect(throws: DeviceError.self) {
+                    try await app.schedule(LocalNotification(id: "n", payload: payload, trigger: .after(.seconds(60))))
+                }
+                #expect(error?.code == .notPossible)
             }
         }
     }

@@ -1,4 +1,5 @@
 import Foundation
+import HeraldJSON
 import HeraldModel
 import Testing
 
@@ -36,8 +37,8 @@ import Testing
             situation.app = state == "foreground" ? .foreground : .background
             let notification = IncomingNotification(payload: expected.payload, pushType: expected.pushType)
             let shown = presenter.presentation(of: notification, in: situation)
-            let json = try JSONEncoder().encode(shown)
-            guard case .object(let members, _) = PayloadReader.read(Array(json)) else {
+            let json = try JSON.encode(shown)
+            guard let members = JSON.Object(json) else {
                 Issue.record("not JSON")
                 continue
             }

@@ -30,6 +30,22 @@ import Testing
         #expect(FormatString(format).filled(with: arguments) == text)
     }
 
+    @Test(arguments: [
+        "\u{200D}", "\u{200C}", "\u{301}", "\u{E31}", "\u{93F}", "\u{FE0F}", "\u{20E3}", "\u{64B}", "\u{3099}",
+    ])
+    func `a specifier ends with its last scalar`(mark: String) {
+        func codes(_ text: String) -> [UInt32] { text.unicodeScalars.map(\.value) }
+        let format = FormatString("%@\(mark)%2$@\(mark)%d\(mark)%1$lld\(mark)%%\(mark)%.2f\(mark)%\(mark)%#@n@\(mark)")
+        let text = format.filled(with: ["a", "b", "c", "d"])
+        #expect(codes(text) == codes("a\(mark)b\(mark)b\(mark)a\(mark)%\(mark)c\(mark)%\(mark)d\(mark)"))
+        #expect(format.foreignConversions == ["%d", "%1$lld", "%.2f"] && format.argumentCount == 4)
+    }
+
+    @Test func `an argument that combines with the text before it is whole`() {
+        let text = FormatString("e%@").filled(with: ["\u{301}"])
+        #expect(Array(text.unicodeScalars.map(\.value)) == [0x65, 0x301])
+    }
+
     @Test(
         arguments: [
             ("plain 100%%", 0), ("%@ %@", 2), ("%2$@", 2), ("%1$@ %1$@", 1), ("%@ %3$@", 3), ("%d", 1), ("%%@", 0),

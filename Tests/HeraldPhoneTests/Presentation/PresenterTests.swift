@@ -1,3 +1,4 @@
+import HeraldJSON
 import HeraldModel
 import Testing
 

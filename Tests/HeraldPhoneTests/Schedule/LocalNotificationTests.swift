@@ -1,5 +1,6 @@
 import Foundation
 import HeraldDevice
+import HeraldJSON
 import HeraldModel
 import Testing
 
@@ -7,7 +8,7 @@ import Testing
 
 /// Local notifications: when they are shown, and what a restart, a moved clock and another time zone change.
 @Suite struct LocalNotificationTests {
-    private func payload(_ alert: String) -> PayloadValue {
+    private func payload(_ alert: String) -> JSON {
         .object(["aps": .object(["alert": .string(alert), "badge": .number(1)]), "n": .number(7)])
     }
 
@@ -42,7 +43,7 @@ import Testing
 
     @Test func itIsShownOnceWhenItIsDueAndTheAppHearsOfItsButton() throws {
         var kit = try PhoneKit()
-        let content = PayloadValue.object([
+        let content = JSON.object([
             "aps": .object([
                 "alert": .object([
                     "loc-key": .string("GAME_PLAY_REQUEST_FORMAT"),
@@ -125,7 +126,7 @@ import Testing
             ("a", "{}"), ("a", #"{"aps":{"alert":null}}"#), ("a", #"{"aps":{"alert":"a","content-available":1}}"#),
             ("a", #"{"aps":{"alert":"\#(String(repeating: "x", count: 4096))"}}"#),
         ] {
-            let payload = try JSONDecoder().decode(PayloadValue.self, from: Data(content.utf8))
+            let payload = try JSON.decode(JSON.self, from: Array(content.utf8))
             let notification = LocalNotification(id: id, payload: payload, trigger: .after(.seconds(60)))
             #expect(throws: DeviceError.self) { try kit.does(.schedule(PhoneKit.topic, notification)) }
         }
@@ -212,9 +213,9 @@ import Testing
                 clock: StandingClock(time: WallTime(seconds: 1_772_366_400 + seconds))
             )
         }
-        let aps = PayloadValue.object(["alert": .string("ready"), "sound": .string("own.wav")])
+        let aps = JSON.object(["alert": .string("ready"), "sound": .string("own.wav")])
         func eggs(_ id: String) -> PhoneAction {
-            let content = PayloadValue.object(["aps": aps])
+            let content = JSON.object(["aps": aps])
             return .schedule(
                 PhoneKit.topic,
                 LocalNotification(id: id, payload: content, trigger: .after(.seconds(600)))
@@ -284,30 +285,30 @@ import Testing
             #"{"do":"schedule","topic":"a.b","notification":"n","payload":{"aps":{"alert":"x"}},"every":"day 07:00"}"#,
             #"{"do":"cancel","topic":"a.b","notification":"n"}"#, #"{"do":"cancel","topic":"a.b"}"#,
         ] {
-            let action = try JSONDecoder().decode(PhoneAction.self, from: Data(json.utf8))
-            let written = try JSONDecoder().decode(PayloadValue.self, from: JSONEncoder().encode(action))
-            #expect(try written == JSONDecoder().decode(PayloadValue.self, from: Data(json.utf8)))
+            let action = try JSON.decode(PhoneAction.self, from: Array(json.utf8))
+            let written = try JSON.decode(JSON.self, from: JSON.encode(action))
+            #expect(try written == JSON.decode(JSON.self, from: Array(json.utf8)))
             guard case .schedule(let topic, let notification) = action else { continue }
             // On the local socket.
-            let request = try JSONEncoder().encode(notification.request(for: topic))
-            #expect(try JSONDecoder().decode(PhoneAction.self, from: request) == action)
+            let request = try JSON.encode(PhoneAction.schedule(topic, notification).request())
+            #expect(try JSON.decode(PhoneAction.self, from: request) == action)
         }
         for wrong in [
             #""after":0"#, #""after":1e99"#, #""at":"soon""#, #""every":"1s""#, #""after":1,"every":"1h""#, #""x":1"#,
         ] {
             let json = #"{"do":"schedule","topic":"a.b","notification":"n","payload":{"aps":{"alert":"x"}},\#(wrong)}"#
-            #expect(throws: DecodingError.self) { try JSONDecoder().decode(PhoneAction.self, from: Data(json.utf8)) }
+            #expect(throws: DecodingError.self) { try JSON.decode(PhoneAction.self, from: Array(json.utf8)) }
         }
         // On the local socket, `id` is the number of the request, and not a notification.
         let all = #"{"id":"r7","do":"cancel","topic":"a.b"}"#
-        let action = try JSONDecoder().decode(PhoneAction.self, from: Data(all.utf8))
+        let action = try JSON.decode(PhoneAction.self, from: Array(all.utf8))
         #expect(try action == .cancel(#require(Topic("a.b")), id: nil))
         for wrong in [
             #""do":"cancel","notification":5"#, #""do":"cancel","notification":null"#,
             #""do":"schedule","id":"n","payload":{"aps":{"alert":"x"}},"after":1"#,
         ] {
             let json = #"{"topic":"a.b",\#(wrong)}"#
-            #expect(throws: DecodingError.self) { try JSONDecoder().decode(PhoneAction.self, from: Data(json.utf8)) }
+            #expect(throws: DecodingError.self) { try JSON.decode(PhoneAction.self, from: Array(json.utf8)) }
         }
     }
 }

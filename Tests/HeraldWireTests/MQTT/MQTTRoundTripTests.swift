@@ -3,6 +3,22 @@ import NIOCore
 import Testing
 
 struct MQTTRoundTripTests {
+    @Test(arguments: [
+        "\u{0}", "a\tb", "\u{85}", "\(Unicode.Scalar(0xFDD0) ?? "x")", "\(Unicode.Scalar(0xFFFF) ?? "x")",
+        "\(Unicode.Scalar(0x1FFFE) ?? "x")",
+    ])
+    func `[MQTT-1.5.4-2] nothing is written that a receiver may refuse`(text: String) {
+        let packets: [MQTTPacket] = [
+            .publish(MQTTPublish(topic: text, qualityOfService: .atMostOnce, payload: [])),
+            .disconnect(MQTTDisconnect(reasonCode: .success, properties: [.reasonString(text)])),
+            .disconnect(MQTTDisconnect(reasonCode: .success, properties: [.userProperty(name: "a", value: text)])),
+        ]
+        for packet in packets {
+            var bytes = ByteBuffer()
+            #expect(throws: MQTTError.self) { try MQTTPacketEncoder.encode(packet, version: .v5, into: &bytes) }
+        }
+    }
+
     @Test(arguments: MQTTVersion.allCases)
     func `every packet is read as it was written`(version: MQTTVersion) throws {
         for packet in PacketSamples.samples(version) {

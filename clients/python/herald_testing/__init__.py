@@ -11,9 +11,11 @@ With pytest use the fixtures `herald`, `own_herald` and `device`. Elsewhere:
 from .binary import HeraldMissing, HeraldTooOld
 from .caught import Caught
 from .device import Device, Notification
-from .errors import HeraldError, HeraldTimeout
+from .child.sitecustomize import AppleRefused
+from .errors import HeraldError, HeraldTimeout, HeraldUnexpected
 from .service import Answer, Herald, ProviderKey
 
 __all__ = [
-    "Answer", "Caught", "Device", "Herald", "HeraldError", "HeraldMissing", "HeraldTimeout", "HeraldTooOld", "Notification", "ProviderKey",
+    "Answer", "AppleRefused", "Caught", "Device", "Herald", "HeraldError", "HeraldMissing", "HeraldTimeout", "HeraldTooOld",
+    "HeraldUnexpected", "Notification", "ProviderKey",
 ]

@@ -1,35 +1,36 @@
-"""Apple's names in this process, for clients that know no other address."""
+"""Apple's names in this process and in those that it starts, for clients that know no other address."""
 
 from __future__ import annotations
 
 import contextlib
 import os
-import socket
-from collections.abc import Iterator
-from typing import Any
+import pathlib
+from collections.abc import Iterator, Mapping
+
+from .child.sitecustomize import VARIABLE, Names
+
+#: The folder whose module Python imports at the start of a process.
+_CHILD = pathlib.Path(__file__).parent / "child"
 
 
 @contextlib.contextmanager
-def names(authority: str | os.PathLike[str], *, api: int, gateway: int, feedback: int) -> Iterator[None]:
-    """Resolves Apple's names to ports of the loopback, and trusts an authority instead of the system's."""
-    ports = {"api": api, "gateway": gateway, "feedback": feedback}
-    resolve, former = socket.getaddrinfo, os.environ.get("SSL_CERT_FILE")
-
-    def resolve_here(host: Any, port: Any, *arguments: Any, **options: Any) -> Any:
-        name = host.decode("ascii", "replace") if isinstance(host, bytes) else host
-        if isinstance(name, str) and name.endswith(".push.apple.com"):
-            service = name.split(".")[0].split("-")[0]
-            if service in ports:
-                return resolve("127.0.0.1", ports[service], *arguments, **options)
-        return resolve(host, port, *arguments, **options)
-
-    socket.getaddrinfo = resolve_here
-    os.environ["SSL_CERT_FILE"] = os.fspath(authority)
+def names(ports: Mapping[str, int], authority: str | os.PathLike[str] | None = None) -> Iterator[None]:
+    """Resolves Apple's names to ports of the loopback, and trusts an authority instead of the system's; refuses them without ports."""
+    trusted = None if authority is None else os.fspath(authority)
+    path = os.pathsep.join([str(_CHILD), *filter(None, [os.environ.get("PYTHONPATH")])])
+    variables = {VARIABLE: ",".join(f"{name}:{port}" for name, port in ports.items()), "PYTHONPATH": path}
+    if trusted is not None:
+        variables["SSL_CERT_FILE"] = trusted
+    former = {name: os.environ.get(name) for name in variables}
+    here = Names(ports, trusted)
+    here.install()
+    os.environ.update(variables)
     try:
         yield
     finally:
-        socket.getaddrinfo = resolve
-        if former is None:
-            del os.environ["SSL_CERT_FILE"]
-        else:
-            os.environ["SSL_CERT_FILE"] = former
+        here.remove()
+        for name, value in former.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value

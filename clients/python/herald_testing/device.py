@@ -58,9 +58,13 @@ class Notification:
 class Device:
     """A device with a connection of its own to the service. It shows notifications as a phone does."""
 
-    def __init__(self, command: Sequence[str], folder: pathlib.Path, log: str) -> None:
+    def __init__(
+        self, command: Sequence[str], folder: pathlib.Path, log: str, explain: Callable[[str | None], str] = lambda topic: ""
+    ) -> None:
+        """`explain` says why nothing came for a topic."""
         self._folder = folder
         self._log = log
+        self._explain = explain
         self._changed = threading.Condition()
         self._all: list[Notification] = []
         self._fresh: list[Notification] = []
@@ -187,7 +191,10 @@ class Device:
     def wait_for(
         self, topic: str | None = None, *, where: Callable[[Notification], bool] | None = None, timeout: float = PATIENCE
     ) -> Notification:
-        """The next notification that no call has returned yet: of one app, or one for which `where` is true."""
+        """The next notification that no call has returned yet: of one app, or one for which `where` is true.
+
+        If none comes, the error says what the service has answered to requests for this device.
+        """
 
         def find() -> Notification | None:
             for found in self._fresh:
@@ -196,7 +203,10 @@ class Device:
                     return found
             return None
 
-        return self._wait(f"notification{f' for {topic}' if topic else ''}", timeout, find)
+        try:
+            return self._wait(f"notification{f' for {topic}' if topic else ''}", timeout, find)
+        except HeraldTimeout as error:
+            raise HeraldTimeout(f"{error}{self._explain(topic)}") from None
 
     # ---- The user ----
 

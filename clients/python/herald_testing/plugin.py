@@ -1,4 +1,4 @@
-"""The fixtures of pytest: `herald`, `own_herald`, `as_apple` and `device`."""
+"""The fixtures of pytest: `herald`, `own_herald`, `as_apple`, `device` and `no_apple`."""
 
 from __future__ import annotations
 
@@ -6,8 +6,19 @@ from collections.abc import Iterator
 
 import pytest
 
+from . import apple
 from .device import Device
 from .service import Herald
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_apple() -> Iterator[None]:
+    """Refuses Apple's names in tests, here and in processes that they start, except within `as_apple`.
+
+    It holds for every test. A fixture of your own with this name switches it off.
+    """
+    with apple.names({}):
+        yield
 
 
 @pytest.fixture(scope="session")
@@ -26,7 +37,7 @@ def own_herald() -> Iterator[Herald]:
 
 @pytest.fixture
 def as_apple(herald: Herald) -> Iterator[Herald]:
-    """The shared service under Apple's names: a client in this process that connects to `api.push.apple.com` reaches it."""
+    """The shared service under Apple's names: who connects to `api.push.apple.com` reaches it, here or in a process that starts."""
     with herald.as_apple():
         yield herald
 

@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 import contextlib
+import datetime
 import json
 import os
 import pathlib
 import queue
+import shlex
 import shutil
 import subprocess
 import tempfile
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
 from . import apple, binary
-from .caught import Caught, Inbox
+from .caught import KEPT, Caught, Inbox
 from .device import Device
 from .errors import HeraldError
 from .process import Guarded, environment
 
 #: Seconds that something may take which is bound to come.
 PATIENCE = 60.0
+#: Seconds after which a drill ends whose process has died, and between renewals of those that live.
+LEASE, RENEWAL = 60, 10.0
 
 
 @dataclass(frozen=True)
@@ -102,7 +107,7 @@ class Herald:
         )
         ports = [part for name in ("api", "binary", "feedback", "device", "activation", "console") for part in (f"--{name}-port", "0")]
         lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
-        command = [self._binary, "serve", "--data", str(self.data), "--catch", "all", *ports, *options]
+        command = [self._binary, "serve", "--data", str(self.data), "--catch", "all", "--payload-drills", *ports, *options]
         self._process = Guarded(command, str(self._folder / "serve.log"), lines.put)
         line: str | None = ""
         while line is not None and line != "ready":
@@ -154,6 +159,12 @@ class Herald:
             input=stdin or "", capture_output=True, text=True, env=environment(), timeout=PATIENCE,
         )
 
+    @property
+    def variables(self) -> dict[str, str]:
+        """The addresses as environment variables, like `herald status --env`: for a process of its own."""
+        words = shlex.split(self.run("status", "--env"))
+        return dict(word.split("=", 1) for word in words)
+
     def journal(self, apns_id: str) -> list[dict[str, Any]]:
         """What became of a notification: the lines of the journal, oldest first."""
         found: list[dict[str, Any]] = json.loads(self._run("journal", apns_id, "--json").stdout)
@@ -165,14 +176,29 @@ class Herald:
 
     @contextlib.contextmanager
     def drill(self, kind: str, *options: str | float) -> Iterator[int]:
-        """Has failures while the context lasts: `with herald.drill("refuse", "--reason", "TooManyRequests"):`.
+        """Has failures while the context lasts: `with herald.drill("refuse", "--reason", "TooManyRequests", "--first", 2):`.
 
-        The kinds and options are those of `herald drill start`. The value is the drill's number.
+        The kinds and options are those of `herald drill start`. The value is the drill's number. Without `--for` it lasts as long as
+        the context, also if the clock is moved; if this process dies, it ends within a minute.
         """
-        number: int = json.loads(self.run("drill", "start", kind, *options, "--json"))["id"]
+        is_lease = not any(str(option).partition("=")[0] in ("--for", "--lease") for option in options)
+        lease = ("--lease", f"{LEASE}s") if is_lease else ()
+        number: int = json.loads(self.run("drill", "start", kind, *options, *lease, "--json"))["id"]
+        over = threading.Event()
+
+        def renew() -> None:
+            while not over.wait(RENEWAL):
+                self._run("drill", "renew", number)
+
+        renewal = threading.Thread(target=renew, daemon=True)
+        if is_lease:
+            renewal.start()
         try:
             yield number
         finally:
+            over.set()
+            if is_lease:
+                renewal.join()
             self._run("drill", "stop", number)
 
     # ---- Providers ----
@@ -217,14 +243,27 @@ class Herald:
             raise HeraldError(f"`herald send` failed: {result.stderr.strip()}") from None
         return Answer(answer["status"], answer.get("apns_id"), answer.get("reason"), answer.get("explanation"))
 
-    def caught(self, query: str = "", *, wait: float = 10, limit: int = 100) -> list[Caught]:
+    def caught(
+        self, query: str = "", *, count: int = 1, until: str | None = None, wait: float = 10, limit: int = KEPT
+    ) -> list[Caught]:
         """The requests that providers have sent and a query finds, newest first: `caught("tag:login-test -status:200")`.
 
-        Without any it waits for the first, up to 60 s, and fails then with `HeraldTimeout`. With `wait=0` the list may be empty.
+        It waits until `count` have come, and one of them matches the query `until`, too, like `until="status:200"`. If they do not
+        come within `wait` seconds, it fails with `HeraldTimeout`, which lists those that came. With `wait=0` the list is what there
+        is. `limit` is the most that it returns.
+
         Keys of a query are id, tag, topic, device, provider, status and reason. A test that others run beside gives its requests a
         tag of its own: the field `herald-tag`, or `{"herald": {"tag": …}}` in the payload.
         """
-        return Inbox(self.console_port, self.data).read(query, wait, limit)
+        return Inbox(self.console_port, self.data).read(query, count, until, wait, limit)
+
+    def caught_exactly(self, count: int, query: str = "", *, wait: float = 10, quiet: float = 0.5) -> list[Caught]:
+        """Waits until `count` requests have come, and fails if a further one comes within `quiet` seconds: nothing is sent twice."""
+        return Inbox(self.console_port, self.data).exactly(count, query, wait, quiet)
+
+    def caught_nothing(self, query: str = "", *, within: float = 1) -> None:
+        """Fails if a request has come, or comes within so many seconds."""
+        Inbox(self.console_port, self.data).exactly(0, query, 0, within)
 
     def clear_caught(self, query: str = "") -> int:
         """Forgets the requests that a query finds; their number."""
@@ -234,15 +273,17 @@ class Herald:
 
     @contextlib.contextmanager
     def as_apple(self) -> Iterator[None]:
-        """Leads the connections of this process to Apple's push services here while the context lasts.
+        """Leads connections to Apple's push services here while the context lasts: of this process, and of Python processes that
+        it starts meanwhile.
 
-        Names are resolved by `socket.getaddrinfo`, as asyncio, httpx and most clients do, and certificates are trusted by
-        SSL_CERT_FILE. Make the client within the context.
+        Names are resolved by `socket.getaddrinfo`, as asyncio, httpx and most clients do, or by uvloop. Certificates are trusted by
+        SSL_CERT_FILE, and by Python's SSL contexts that were made before.
         """
         if not self._has_apples_names:
             self.run("init", "--as-apple")
             self._has_apples_names = True
-        with apple.names(self.ca, api=self.api_port, gateway=self.binary_port, feedback=self.feedback_port):
+        ports = {"api": self.api_port, "gateway": self.binary_port, "feedback": self.feedback_port}
+        with apple.names(ports, self.ca):
             yield
 
     # ---- Devices ----
@@ -250,10 +291,32 @@ class Herald:
     def device(self) -> Device:
         """A virtual device of this service, connected. Use it as a context, or `close` it."""
         identity = self._path("device.pem")
-        self.run("device", "enroll", "--name", "test", "--out", identity)
+        enrolled = json.loads(self.run("device", "enroll", "--name", "test", "--out", identity, "--json"))
         folder = self._path("device")
         command = [
             self._binary, "agent", "run", "--identity", str(identity), "--folder", str(folder), "--json",
             "--service", f"{self.host}:{self.device_port}", "--ca", str(self.ca),
         ]
-        return Device(command, folder, str(self._path("agent.log")))
+        device: str = enrolled["id"]
+        begin = datetime.datetime.now(datetime.timezone.utc)
+        return Device(command, folder, str(self._path("agent.log")), lambda topic: self._reasons(device, topic, begin))
+
+    def _reasons(self, device: str, topic: str | None, begin: datetime.datetime) -> str:
+        """Why nothing came to a device, as far as the service knows: the newest requests for it, or for nobody since it began."""
+        try:
+            caught = Inbox(self.console_port, self.data).look("", 1, None, 0, KEPT).items
+        except (OSError, HeraldError):
+            return "; the service does not answer"
+        found = [
+            each for each in caught
+            if each.device == device or not each.device and each.time >= begin and topic in (None, each.topic)
+        ]
+        if not found:
+            return "; no request for it came to the service"
+        return "; the newest requests for it:" + "".join(f"\n  {each}{self._outcome(each)}" for each in found[:3])
+
+    def _outcome(self, request: Caught) -> str:
+        if request.status != 200 or request.apns_id is None:
+            return f" ({request.explanation})" if request.explanation else ""
+        lines = self.journal(request.apns_id)
+        return f" ({' '.join(filter(None, [lines[-1]['state'], lines[-1].get('reason')]))})" if lines else ""

@@ -1,5 +1,6 @@
 import Foundation
 import HTTPTypes
+import HeraldJSON
 import HeraldModel
 import HeraldPhone
 

@@ -1,3 +1,4 @@
+import HeraldJSON
 import HeraldPhone
 
 /// The changes that bring a device's pending notifications and badge up to the state of the timers.
@@ -11,7 +12,7 @@ struct RingPlan: Hashable, Sendable {
         /// The seconds from now.
         var after: Double
         /// The payload.
-        var payload: PayloadValue
+        var payload: JSON
     }
 
     /// The notifications to schedule.
@@ -22,7 +23,7 @@ struct RingPlan: Hashable, Sendable {
     let badge: Int
 
     /// Compares the timers with the pending notifications, which are payloads by identifier.
-    init(_ book: TimerBook, pending: [String: PayloadValue], now: Double) {
+    init(_ book: TimerBook, pending: [String: JSON], now: Double) {
         let running = book.running(at: now)
         badge = running.count
         for (index, timer) in running.enumerated() {
@@ -36,15 +37,16 @@ struct RingPlan: Hashable, Sendable {
     }
 
     /// The notification of a timer: its texts are in the app's bundle, and its buttons in the category.
-    private static func payload(_ timer: CountdownTimer, others: Int) -> PayloadValue {
-        let alert: [String: PayloadValue] = [
+    private static func payload(_ timer: CountdownTimer, others: Int) -> JSON {
+        let alert: JSON.Object = [
             "title-loc-key": .string("TIMER_TITLE"), "loc-key": .string("TIMER_ENDED"),
             "loc-args": .array([.string(timer.name)]),
         ]
-        let aps: [String: PayloadValue] = [
-            "alert": .object(alert), "badge": .number(Double(others)), "sound": .string("default"),
+        let aps: JSON.Object = [
+            "alert": .object(alert), "badge": .number(JSON.Number(others)), "sound": .string("default"),
             "category": .string(KitchenApp.category), "interruption-level": .string("time-sensitive"),
         ]
-        return .object(["aps": .object(aps), "ends": .number(timer.ends), "timer": .string(timer.id)])
+        let ends = JSON.Number(timer.ends).map { JSON.number($0) } ?? .null
+        return .object(["aps": .object(aps), "ends": ends, "timer": .string(timer.id)])
     }
 }

@@ -68,6 +68,7 @@ struct PushChat: AsyncParsableCommand {
         ChatRoutes(store: store).add(to: router)
         let host = host
         let port = port
+        let place = host.contains(":") ? "[\(host)]" : host
         var application = Application(
             router: router,
             server: .http1(configuration: HTTP1Channel.Configuration(idleTimeout: .seconds(store.limits.idleSeconds))),
@@ -77,7 +78,6 @@ struct PushChat: AsyncParsableCommand {
                 availableConnectionsDelegate: .maximum(store.limits.connections, logger: logger)
             ),
             onServerRunning: { channel in
-                let place = host.contains(":") ? "[\(host)]" : host
                 say("pushchat http://\(place):\(channel.localAddress?.port ?? port)/")
                 say("ready")
             },
@@ -88,7 +88,7 @@ struct PushChat: AsyncParsableCommand {
             try await application.runService()
         } catch let error as IOError {
             let why = String(cString: strerror(error.errnoCode))
-            throw ChatRefusal(.serviceUnavailable, "cannot listen on \(host):\(port): \(why)")
+            throw ChatRefusal(.serviceUnavailable, "cannot listen on \(place):\(port): \(why)")
         }
     }
 }

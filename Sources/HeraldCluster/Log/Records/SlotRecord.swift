@@ -24,7 +24,7 @@ package struct SlotRecord: LogRecord, Hashable {
         storedUntil = notification.storedUntil
         priority = notification.priority
         pushType = notification.pushType
-        collapseID = notification.collapseID
+        collapseID = notification.collapseID?.text
         payload = notification.payload
     }
 
@@ -40,7 +40,8 @@ package struct SlotRecord: LogRecord, Hashable {
             storedUntil: storedUntil,
             priority: priority,
             pushType: pushType,
-            collapseID: collapseID,
+            // One that is not valid was never accepted by this version: the notification is delivered without it.
+            collapseID: collapseID.flatMap { CollapseID($0) },
             payload: payload
         )
     }
