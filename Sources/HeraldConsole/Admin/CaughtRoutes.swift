@@ -30,6 +30,7 @@ struct CaughtRoutes: Sendable {
     func add(to group: RouterGroup<ConsoleContext>) {
         var routes = WebRoutes(group)
         routes.get("caught") { request, _ in
+            try check(request, ["q", "limit", "count", "until", "wait"])
             var question = CaughtQuestion(
                 try query(request) ?? CaughtQuery(""),
                 limit: try number("limit", request) ?? CaughtRoutes.defaultLimit
@@ -40,7 +41,8 @@ struct CaughtRoutes: Sendable {
             return try WebReply.json(await inbox.caught(question))
         }
         routes.delete("caught") { request, _ in
-            try WebReply.json(
+            try check(request, ["q"])
+            return try WebReply.json(
                 CaughtRemoval(deleted: try await inbox.removeCaught(try query(request) ?? CaughtQuery("")))
             )
         }
@@ -70,6 +72,13 @@ struct CaughtRoutes: Sendable {
             return try WebReply.json(try inbox.setCatch(wanted))
         }
         routes.refuseOtherMethods()
+    }
+
+    /// Refuses a parameter that the route does not have: ignored, it would let a test pass, or remove everything.
+    private func check(_ request: Request, _ names: [String]) throws {
+        for (name, _) in request.uri.queryParameters where !names.contains(String(name)) {
+            throw AdminError(.badRequest, "there is no parameter \(name): the parameters are \(names.joined(separator: ", "))")
+        }
     }
 
     /// `?q=…`, in which a plus is a space, as forms and most libraries write it; nil without it.

@@ -1,3 +1,4 @@
+import Foundation
 import HeraldJSON
 import HeraldModel
 
@@ -133,9 +134,34 @@ enum PayloadDrill {
         return verdict
     }
 
-    /// Whether a payload may have the object `herald`; a quick look before it is parsed.
+    /// Whether a member `herald` asks for a drill, well-formed or not.
+    static func isAsked(_ herald: JSON) -> Bool {
+        guard let members = herald.members else { return herald != .null }
+        return members["drill"].map { $0 != .null } ?? false
+    }
+
+    /// Whether a payload may have a key `herald`; a quick look before it is parsed.
+    ///
+    /// A letter of the key may be an escape, of which each begins with `\u006` or `\u007`.
     static func isMarked(_ payload: [UInt8]) -> Bool {
-        guard payload.count >= mark.count else { return false }
-        return (0...(payload.count - mark.count)).contains { payload[$0...].starts(with: mark) }
+        payload.withUnsafeBytes { bytes in
+            finds(mark, by: 1, in: bytes) || escapes.contains { finds($0, by: 0, in: bytes) }
+        }
+    }
+
+    private static let escapes = [Array("\\u006".utf8), Array("\\u007".utf8)]
+
+    /// Whether bytes contain a text; its byte at `anchor` should be a rare one.
+    private static func finds(_ text: [UInt8], by anchor: Int, in bytes: UnsafeRawBufferPointer) -> Bool {
+        guard let start = bytes.baseAddress else { return false }
+        var position = anchor
+        while position + text.count - anchor <= bytes.count,
+            let next = memchr(start + position, Int32(text[anchor]), bytes.count - position)
+        {
+            let begin = UnsafeRawPointer(next) - start - anchor
+            if begin + text.count <= bytes.count, memcmp(start + begin, text, text.count) == 0 { return true }
+            position = begin + anchor + 1
+        }
+        return false
     }
 }

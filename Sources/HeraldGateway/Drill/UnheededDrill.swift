@@ -1,4 +1,4 @@
-import Foundation
+import HeraldJSON
 
 /// A drill that a payload asks for where payloads may not have any.
 ///
@@ -11,43 +11,13 @@ enum UnheededDrill {
     /// The words about a caught notification of the binary interface.
     static let wordsOfBinary = "; the payload's herald.drill has no effect: the binary interface has no drills"
 
-    private struct Payload: Decodable {
-        struct Herald: Decodable {
-            private enum Key: String, CodingKey {
-                case drill
-            }
-
-            let hasDrill: Bool
-
-            init(from decoder: any Decoder) throws {
-                let container = try decoder.container(keyedBy: Key.self)
-                hasDrill = try container.contains(.drill) && !container.decodeNil(forKey: .drill)
-            }
-        }
-
-        let herald: Herald?
-    }
-
     /// Whether a payload that is a JSON object asks for a drill, well-formed or not.
     ///
-    /// It runs for every notification, so it parses only payloads with the key `herald` somewhere.
+    /// It runs for every notification, so it parses only payloads that may have the key `herald` somewhere.
     static func isIn(_ payload: [UInt8]) -> Bool {
-        guard payload.withUnsafeBytes(hasKey) else { return false }
-        return (try? JSONDecoder().decode(Payload.self, from: Data(payload)))?.herald?.hasDrill ?? false
-    }
-
-    private static let key = Array("\"herald\"".utf8)
-
-    private static func hasKey(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        guard let start = bytes.baseAddress else { return false }
-        var position = 1
-        while position + key.count - 1 <= bytes.count,
-            let next = memchr(start + position, Int32(key[1]), bytes.count - position)
-        {
-            let found = UnsafeRawPointer(next) - start
-            if found + key.count - 1 <= bytes.count, memcmp(start + found - 1, key, key.count) == 0 { return true }
-            position = found + 1
-        }
-        return false
+        guard PayloadDrill.isMarked(payload) else { return false }
+        // A payload that cannot be read as a tree is nested too deep, and may ask.
+        guard let members = JSON.Object(payload, rules: .lenient) else { return true }
+        return members["herald"].map(PayloadDrill.isAsked) ?? false
     }
 }

@@ -97,6 +97,9 @@ package struct QueueRow: Sendable, Identifiable {
         self.dialect = dialect
     }
 
+    /// A count of the relay's own columns, which other programs can write too: within 0 and a million, so that it can grow.
+    static func count(_ stored: Int64) -> Int { Int(min(max(stored, 0), 1_000_000)) }
+
     /// Value of a column; a value over the limit is truncated to one byte more than the limit.
     subscript(column: QueueColumn) -> SQLValue {
         column.rawValue < values.count ? values[values.startIndex + column.rawValue] : .null

@@ -29,7 +29,8 @@ struct ClaimQueries {
             )
             UPDATE \(tables.queue) SET
                 uncertain = CASE WHEN owner IS NOT NULL AND uncertain = 0 THEN 1 ELSE uncertain END,
-                owner = ?3, due_at = ?4, apns_id = coalesce(apns_id, \(dialect.randomUUID)), topic = coalesce(topic, ?5)
+                owner = ?3, due_at = ?4, apns_id = coalesce(apns_id, \(dialect.randomUUID)), 
+                topic = coalesce(nullif(topic, ''), ?5)
             WHERE id IN (SELECT id FROM due)
             RETURNING id, substr(apns_id, 1, 64), uncertain, attempts, parent, \(columns.joined(separator: ", "))
             """,
@@ -45,8 +46,8 @@ struct ClaimQueries {
                 id: id,
                 apnsID: try row[1].text,
                 isUncertain: uncertain > 0,
-                lookups: Int(clamping: max(0, uncertain - 1)),
-                attempts: Int(clamping: try row[3].int ?? 0),
+                lookups: QueueRow.count(max(uncertain, 1) - 1),
+                attempts: QueueRow.count(try row[3].int ?? 0),
                 parent: try row[4].int,
                 device: nil,
                 values: try row.last(QueueColumn.allCases.count, from: 5),

@@ -52,7 +52,7 @@ struct OutcomeQueries {
             // the end of rows without a `time_sent`, for their age.
             let result = try run(
                 """
-                status = ?1, reason = ?2, time_sent = ?3, attempts = attempts + ?4, due_at = ?5, owner = NULL,
+                status = ?1, reason = ?2, time_sent = ?3, attempts = \(Self.attempts) + ?4, due_at = ?5, owner = NULL,
                 uncertain = 0, detail = ?6
                 """,
                 [
@@ -75,6 +75,9 @@ struct OutcomeQueries {
         return []
     }
 
+    /// The attempts so far; at most a million, if another program has written them.
+    private static let attempts = "CASE WHEN attempts BETWEEN 0 AND 1000000 THEN attempts ELSE 1000000 END"
+
     private func postpone(
         _ rows: [Int64],
         until moment: WallTime,
@@ -84,7 +87,7 @@ struct OutcomeQueries {
         _ owner: String
     ) throws {
         _ = try run(
-            "due_at = ?1, reason = ?2, detail = ?3, uncertain = ?4, attempts = attempts + ?5, owner = NULL",
+            "due_at = ?1, reason = ?2, detail = ?3, uncertain = ?4, attempts = \(Self.attempts) + ?5, owner = NULL",
             [
                 .int(min(moment.milliseconds, RelaySchema.never - 1)), .text(why.reason), .text(why.detail),
                 .int(Int64(uncertain)), .int(Int64(attempts)), .text(owner),

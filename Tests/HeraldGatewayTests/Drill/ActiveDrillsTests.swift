@@ -231,6 +231,26 @@ struct `a payload's drill` {
         }
     }
 
+    @Test(arguments: [
+        (#"{"her\u0061ld":{"dr\u0069ll":{"reason":"Unregistered"}}}"#, true),
+        (#"{"herald":{},"herald":{"drill":{"reason":"Unregistered"}}}"#, true),
+        (#"{"herald":{"drill":{"reason":"Unregistered"}},"herald":{}}"#, false),
+        (#"{"herald":{"drill":null}}"#, false), (#"{"a":"\u0068"}"#, false),
+    ])
+    func `is the same where payloads may have drills and where not`(text: String, isAsked: Bool) throws {
+        #expect(UnheededDrill.isIn(Array(text.utf8)) == isAsked)
+        #expect((try PayloadDrill.read(Array(text.utf8)) != nil) == isAsked)
+    }
+
+    @Test(arguments: [
+        #"{"herald":[{"drill":{"reason":"Unregistered"}}]}"#,
+        #"{"k":\#(String(repeating: "[", count: 600))\#(String(repeating: "]", count: 600)),"herald":{"drill":{}}}"#,
+    ])
+    func `that cannot be read is refused, or told to have no effect`(text: String) {
+        #expect(UnheededDrill.isIn(Array(text.utf8)))
+        #expect(throws: PayloadDrill.Mistake.self) { try PayloadDrill.read(Array(text.utf8)) }
+    }
+
     @Test func `says what becomes of the request`() throws {
         #expect(try read(#"{"reason":"Unregistered"}"#)?.outcome == .refuse(.unregistered, retryAfter: nil))
         let late = try read(#"{"reason":"TooManyRequests","retry-after":30,"latency":0.5}"#)
