@@ -51,6 +51,8 @@ package struct WebListener: Service {
             try await serve()
         } catch let error as IOError {
             throw WebListenerError(address, cause: error)
+        } catch let error as SocketAddressError.UnknownHost {
+            throw WebListenerError(address, cause: error)
         }
     }
 }

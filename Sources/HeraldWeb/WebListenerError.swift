@@ -1,4 +1,4 @@
-package import NIOCore
+import NIOCore
 
 #if canImport(Glibc)
 import Glibc
@@ -11,9 +11,9 @@ package struct WebListenerError: Error, Sendable, CustomStringConvertible {
     /// The error and its remedy, on one line.
     package let message: String
 
-    package init(_ address: ListenAddress, cause: IOError) {
+    package init(_ address: ListenAddress, cause: any Error) {
         let words =
-            switch cause.errnoCode {
+            switch (cause as? IOError)?.errnoCode {
             case EADDRINUSE:
                 "\(address) is in use by another program; stop it, or choose another \(address.portOption) (0 picks a free one)"
             case EADDRNOTAVAIL:
@@ -21,7 +21,10 @@ package struct WebListenerError: Error, Sendable, CustomStringConvertible {
             case EACCES:
                 "not allowed to listen on \(address); ports below 1024 need root or CAP_NET_BIND_SERVICE"
             default:
-                "cannot listen on \(address): \(cause)"
+                cause is SocketAddressError.UnknownHost
+                    ? "the host of \(address) is not an address of this machine, which has no brackets; choose another "
+                        + address.hostOption
+                    : "cannot listen on \(address): \(cause)"
             }
         message = "\(address.listener): \(words)"
     }

@@ -84,11 +84,16 @@ import Testing
         }
     }
 
-    @Test(arguments: Engine.all) func countsThatAnotherProgramWroteAreUsedWithinTheirRange(_ engine: Engine) async throws {
+    @Test(arguments: Engine.all) func countsThatAnotherProgramWroteAreUsedWithinTheirRange(
+        _ engine: Engine
+    ) async throws {
         try await engine.with { store in
             for count in [Int64(Int32.max), Int64(Int32.min)] + (engine.name == "SQLite" ? [.max, .min] : []) {
                 let id = try await store.queue()
-                try await store.run("UPDATE push_queue SET attempts = \(count), uncertain = \(count) WHERE id = ?1", .int(id))
+                try await store.run(
+                    "UPDATE push_queue SET attempts = \(count), uncertain = \(count) WHERE id = ?1",
+                    .int(id)
+                )
                 let row = try #require(try await store.claim().first)
                 #expect((0...1_000_000).contains(row.attempts) && (0...1_000_000).contains(row.lookups))
                 _ = try await store.finish(row, .later(Words.now, reason: nil, uncertain: false, counts: true))

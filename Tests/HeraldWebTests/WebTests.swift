@@ -100,8 +100,13 @@ import Testing
         #expect(telling.explain(WebRefusal(409, "no")) == WebRefusal(409, "no"))
     }
 
-    @Test func `a listener that cannot be opened for another reason says the system's`() {
+    @Test func `a listener that cannot be opened for another reason says the system's`() throws {
         let place = ListenAddress(listener: "console", .socket(path: "/a/b"), portOption: "", hostOption: "")
+        let unknown = #expect(throws: SocketAddressError.UnknownHost.self) {
+            try SocketAddress.makeAddressResolvingHost("[::1]", port: 1)
+        }
+        let words = WebListenerError(place, cause: try #require(unknown)).message
+        #expect(words.contains("is not an address of this machine"))
         let error = WebListenerError(place, cause: IOError(errnoCode: ENAMETOOLONG, reason: "bind"))
         #expect(error.message.hasPrefix("console: cannot listen on /a/b: "))
     }

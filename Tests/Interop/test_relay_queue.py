@@ -118,7 +118,7 @@ def test_poisoned_rows_fail_alone(relay, queue, device):
     long = json.dumps({"aps": {"alert": "x" * 5000}})
     bad = {
         "MissingDeviceToken": {"device_token": None}, "BadDeviceToken": {"device_token": "not hex"},
-        "MissingTopic": {"device_token": NOBODY, "topic": ""}, "BadTopic": {"device_token": NOBODY, "topic": "a b"},
+        "BadTopic": {"device_token": NOBODY, "topic": "a b"},
         "PayloadEmpty": {"device_token": NOBODY, "payload": None}, "BadPayload": {"device_token": NOBODY, "payload": "{"},
         "PayloadTooLarge": {"device_token": NOBODY, "payload": long},
         "BadPriority": {"device_token": NOBODY, "priority": 7},

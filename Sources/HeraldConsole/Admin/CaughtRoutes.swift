@@ -77,7 +77,10 @@ struct CaughtRoutes: Sendable {
     /// Refuses a parameter that the route does not have: ignored, it would let a test pass, or remove everything.
     private func check(_ request: Request, _ names: [String]) throws {
         for (name, _) in request.uri.queryParameters where !names.contains(String(name)) {
-            throw AdminError(.badRequest, "there is no parameter \(name): the parameters are \(names.joined(separator: ", "))")
+            throw AdminError(
+                .badRequest,
+                "there is no parameter \(name): the parameters are \(names.joined(separator: ", "))"
+            )
         }
     }
 

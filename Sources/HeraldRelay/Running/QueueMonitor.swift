@@ -3,7 +3,7 @@ import Logging
 
 /// Checks the state of the queue at intervals, for health and metrics.
 struct QueueMonitor: Sendable {
-    /// Length of the pause after a check that took long, as a multiple of the check.
+    /// Length of the pause after a check that took long, as a multiple of the check; a failed one is repeated soon.
     ///
     /// A check reads the whole queue, and other statements wait for it.
     private static let pauseFactor = 9
@@ -20,13 +20,14 @@ struct QueueMonitor: Sendable {
         var last: Int64 = 0
         while !Task.isCancelled {
             let start = ContinuousClock.now
+            var pause = context.configuration.progressPause
             do {
                 try await check()
                 try await settleAbandoned(&last)
+                pause = max(pause, start.duration(to: .now) * Self.pauseFactor)
             } catch {
                 noteFailure(error)
             }
-            let pause = max(context.configuration.progressPause, start.duration(to: .now) * Self.pauseFactor)
             guard (try? await Task.sleep(for: pause)) != nil else { return }
         }
     }
@@ -37,7 +38,7 @@ struct QueueMonitor: Sendable {
     }
 
     private func noteFailure(_ error: any Error) {
-        // A shutdown is no failure.
+        // A shutdown is not a failure.
         if !Task.isCancelled { context.health.checkFailure("\(error)") }
     }
 

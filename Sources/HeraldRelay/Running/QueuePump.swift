@@ -178,6 +178,7 @@ final class QueuePump: Sendable {
             shared.outcomes.append(outcome)
             return (shared.outcomes.count == 1, shared.inFlight.count)
         }
+        context.metrics.inFlight.record(left)
         if left == 0 || left == configuration.window - leastRoom { room.notify() }
         // The loop may have read the outcomes before there was room for a claim.
         if isFirst || left == 0 || left == configuration.window - leastRoom { context.signal.notify() }
@@ -244,6 +245,8 @@ final class QueuePump: Sendable {
     }
 
     private func storeFailed(_ error: any Error, _ state: inout State) {
+        // A shutdown is not a failure.
+        guard !(error is CancellationError) else { return }
         state.storeFailures += 1
         var backOff = RetryBackOff()
         backOff.firstPause = .milliseconds(200)

@@ -49,7 +49,14 @@ package final class RelayHealth: Sendable {
         }
     }
 
-    func storeFailure(_ message: String?) { state.withLock { $0.storeFailure = message } }
+    /// A failure of the queue's database; nil when it works again, which ends that of a check, too.
+    func storeFailure(_ message: String?) {
+        state.withLock { state in
+            state.storeFailure = message
+            if message == nil { state.checkFailure = nil }
+        }
+    }
+
     func checkFailure(_ message: String) { state.withLock { $0.checkFailure = message } }
     func breakers(_ trips: [DeadTokenBreaker.Trip]) { state.withLock { $0.breakers = trips } }
     func hasOpenBreaker(_ app: String) -> Bool { state.withLock { $0.breakers.contains { $0.app == app } } }

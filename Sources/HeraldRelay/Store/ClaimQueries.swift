@@ -29,7 +29,7 @@ struct ClaimQueries {
             )
             UPDATE \(tables.queue) SET
                 uncertain = CASE WHEN owner IS NOT NULL AND uncertain = 0 THEN 1 ELSE uncertain END,
-                owner = ?3, due_at = ?4, apns_id = coalesce(apns_id, \(dialect.randomUUID)), 
+                owner = ?3, due_at = ?4, apns_id = coalesce(apns_id, \(dialect.randomUUID)),
                 topic = coalesce(nullif(topic, ''), ?5)
             WHERE id IN (SELECT id FROM due)
             RETURNING id, substr(apns_id, 1, 64), uncertain, attempts, parent, \(columns.joined(separator: ", "))
