@@ -38,7 +38,7 @@ extension JSON {
             case tooManyValues
             /// An object has two members of the same name.
             case repeatedName
-            /// An escape is half of a surrogate pair, which is no character.
+            /// An escape is half of a surrogate pair, which is not a character.
             case loneSurrogate
         }
 

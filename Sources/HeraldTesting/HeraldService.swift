@@ -149,7 +149,7 @@ public final class HeraldService: Sendable {
             do {
                 let result = try await body()
                 group.cancelAll()
-                // One that has ended by its time is over, too.
+                // A drill that has ended by its time is over, too.
                 _ = try? await run("drill", "stop", number)
                 return result
             } catch {

@@ -25,7 +25,7 @@ package struct HostCheck<Context: RequestContext>: RouterMiddleware {
         context: Context,
         next: (Request, Context) async throws -> Response
     ) async throws -> Response {
-        // A client of HTTP/1.0 without the field, as health checks are, is no browser.
+        // A client of HTTP/1.0 without the field, as health checks are, is not a browser.
         if let authority = request.head.authority, !isOurs(authority) { throw refusal }
         return try await next(request, context)
     }

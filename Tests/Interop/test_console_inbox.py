@@ -128,6 +128,9 @@ def test_a_wait_ends_when_enough_came_and_says_so_otherwise(scene):
     for name, words in (("q", "'tagg:x' in q"), ("until", "'tagg:x' in until")):
         assert words in ask(scene, "GET", "/v1/caught", status=400, **{"q": "", name: "tagg:x"})["error"]
     assert "count" in ask(scene, "GET", "/v1/caught", status=400, count=0)["error"]
+    for method in ("GET", "DELETE"):
+        assert "there is no parameter tag: the parameters are q" in ask(scene, method, "/v1/caught", status=400, tag="count")["error"]
+    assert len(caught(scene, "tag:count")) == 4
 
 
 def test_broadcasts_and_the_binary_interface_are_caught(scene):

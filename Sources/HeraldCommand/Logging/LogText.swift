@@ -39,7 +39,7 @@ enum LogText {
 
     /// A line for a terminal: none of its characters moves the cursor, or reorders what stands beside it.
     ///
-    /// What is escaped already stays as it is.
+    /// Escapes that are there already stay as they are.
     static func line(_ text: String) -> String {
         escaped(text, limit: .max, spelling: .terminal)
     }

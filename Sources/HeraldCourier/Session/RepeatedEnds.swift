@@ -28,7 +28,7 @@ struct RepeatedEnds {
         case closed(after: Duration)
         /// The peer's DISCONNECT has a reason code that says that a packet was wrong.
         case named
-        /// It was no reaction: a timeout, or a DISCONNECT with another reason.
+        /// The end was not a reaction: a timeout, or a DISCONNECT with another reason.
         case other
     }
 

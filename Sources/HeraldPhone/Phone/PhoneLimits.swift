@@ -34,7 +34,7 @@ public struct PhoneLimits: Hashable, Sendable {
     public var unheardResponses = 16
     /// The largest state file, in bytes. (default: 64 MiB, which is also the most that is read)
     ///
-    /// What would make it larger is refused, and a notification is recorded and skipped.
+    /// A change that would make it larger is refused; a notification is recorded and skipped.
     var stateBytes = AgentFolder.maximumStateBytes
     /// The most lines of the log. (default: 100)
     public var lines = 100

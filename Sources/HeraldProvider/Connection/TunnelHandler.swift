@@ -67,7 +67,7 @@ final class TunnelHandler: ChannelInboundHandler, RemovableChannelHandler {
             if (100..<200).contains(status) { continue }
             return self.end(context, (200..<300).contains(status) ? .success(()) : .failure(refusal(status, header)))
         }
-        // What does not begin like an answer need not be awaited.
+        // Bytes that do not begin like an answer need not be awaited.
         let begin = answer.readableBytesView.prefix(5)
         if answer.readableBytes > Self.maximumHeader || !"HTTP/".utf8.starts(with: begin) {
             end(context, .failure(notProxy))

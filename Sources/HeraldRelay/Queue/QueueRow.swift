@@ -106,7 +106,7 @@ package struct QueueRow: Sendable, Identifiable {
     }
 
     /// Value of a time column; nil for NULL.
-    /// - Throws: ``RowError`` for a value that is no time, and for a time that is too far ahead.
+    /// - Throws: ``RowError`` for a value that is not a time, and for a time that is too far ahead.
     func moment(_ column: QueueColumn, at now: WallTime) throws(RowError) -> WallTime? {
         let value = self[column]
         guard value != .null else { return nil }

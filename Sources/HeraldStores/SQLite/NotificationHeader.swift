@@ -132,7 +132,7 @@ struct NotificationHeader {
             storedUntil: storedUntil == .max ? nil : WallTime(milliseconds: storedUntil),
             priority: priority,
             pushType: pushType,
-            // One that is not valid was never accepted by this version: the notification is delivered without it.
+            // An invalid identifier was never accepted by this version: the notification is delivered without it.
             collapseID: CollapseID(utf8: UnsafeRawBufferPointer(rebasing: collapse)),
             payload: Array(body.dropFirst(collapseLength))
         )

@@ -40,7 +40,7 @@ package struct SlotRecord: LogRecord, Hashable {
             storedUntil: storedUntil,
             priority: priority,
             pushType: pushType,
-            // One that is not valid was never accepted by this version: the notification is delivered without it.
+            // An invalid identifier was never accepted by this version: the notification is delivered without it.
             collapseID: collapseID.flatMap { CollapseID($0) },
             payload: payload
         )
