@@ -23,7 +23,8 @@ public struct ProviderProxy: Hashable, Sendable {
     ///
     /// It is the value of `https_proxy`, or of `HTTPS_PROXY`. The service's host is reached without it if the host is on this
     /// machine, or if `no_proxy` or `NO_PROXY` has it. That is a list, separated by commas, of names (which stand for the
-    /// names below them too), addresses, and networks like `10.0.0.0/8`. `*` stands for every host.
+    /// names below them too), addresses, and networks like `10.0.0.0/8`; or `*` alone, for every host. As in curl, an entry
+    /// has no port, no brackets and no other `*`: such a one matches nothing.
     public static let environment = ProviderProxy(kind: .environment)
 
     /// No proxy, whatever the environment names.
@@ -36,10 +37,10 @@ public struct ProviderProxy: Hashable, Sendable {
     /// Reads the address of a proxy: `http://proxy.example.com:3128`, or `http://user:password@proxy.example.com:3128` with
     /// special characters as `%` and two hexadecimal digits.
     ///
-    /// `none` is ``direct``. Without a port it is 80.
+    /// `none`, in either case, is ``direct``. Without a port it is 80.
     /// - Throws: ``ProviderError/Code/badProxy``, without the text.
     public init(_ text: String) throws {
-        if text == "none" {
+        if text.lowercased() == "none" {
             self = .direct
             return
         }
@@ -109,34 +110,29 @@ struct ProxyExceptions {
     private let entries: [String]
 
     init(_ text: String) {
-        entries = text.split { $0 == "," || $0 == " " }.map { $0.lowercased() }
+        entries = text.split { $0 == "," || $0.isWhitespace }.map { $0.lowercased() }
     }
 
     func contain(_ service: HostPort) -> Bool {
-        let host = service.host.lowercased()
+        var host = service.host.lowercased()
+        if host.hasSuffix(".") { host.removeLast() }
         let address = NumericAddress(host)
         if host == "localhost" || host.hasSuffix(".localhost") || address?.isLoopback == true { return true }
-        return entries.contains { entry in
-            if entry == "*" { return true }
-            if let address {
-                return Self.matches(entry, address) || HostPort(entry).map { matches($0, service) } == true
+        return entries == ["*"]
+            || entries.contains { entry in
+                if let address { return Self.matches(entry, address) }
+                var name = entry[...]
+                if name.hasSuffix(".") { name.removeLast() }
+                if name.hasPrefix(".") { name.removeFirst() }
+                return !name.isEmpty && (host == name || host.hasSuffix(".\(name)"))
             }
-            let named = HostPort(entry, defaultPort: service.port)
-            guard let named, named.port == service.port else { return false }
-            let name = named.host.drop { $0 == "." || $0 == "*" }
-            return host == name || host.hasSuffix(".\(name)")
-        }
-    }
-
-    private func matches(_ entry: HostPort, _ service: HostPort) -> Bool {
-        entry.port == service.port && NumericAddress(entry.host) == NumericAddress(service.host)
     }
 
     /// Whether an address is the entry's, or in its network: `10.0.0.0/8`.
     private static func matches(_ entry: String, _ address: NumericAddress) -> Bool {
         let parts = entry.split(separator: "/", maxSplits: 1)
-        let plain = parts.first.map { $0.trimmingPrefix("[") }.map { $0.hasSuffix("]") ? $0.dropLast() : $0 }
-        guard let plain, let own = NumericAddress(String(plain)), own.bytes.count == address.bytes.count else {
+        guard let own = parts.first.flatMap({ NumericAddress(String($0)) }), own.bytes.count == address.bytes.count
+        else {
             return false
         }
         let all = own.bytes.count * 8
