@@ -10,7 +10,7 @@ struct HeraldBinary: Hashable, Sendable {
     /// Finds the binary: named by `HERALD_BINARY`, beside the running tests, or in `PATH`.
     /// - Throws: ``HeraldTestError``.
     static func find(_ environment: [String: String] = ProcessInfo.processInfo.environment) throws -> HeraldBinary {
-        if let path = environment["HERALD_BINARY"] {
+        if let path = environment["HERALD_BINARY"], !path.isEmpty {
             guard isProgram(path) else {
                 throw HeraldTestError("HERALD_BINARY names \(path), which is no program: give it the path of `herald`")
             }

@@ -101,6 +101,10 @@ import Testing
         ("apps: [{topic: a b, certificate: CERTIFICATE}]", "is not a topic"),
         ("apps: [{certificat: x}]", "unknown key `certificat`"), ("apps: [{topic: com.example.a}]", "give either"),
         ("apps: [{certificate: CERTIFICATE, console: x, console-token: CERTIFICATE}]", "must be an address"),
+        (
+            "apps: [{certificate: CERTIFICATE, console: 'http://a:1/?token=x', console-token: CERTIFICATE}]",
+            "without a token: that is in the file of `console-token`"
+        ),
         ("apps: [{certificate: CERTIFICATE, feedback: x}]", "names no topic"),
         ("api-port: 1", "relay.yaml:2: unknown key `api-port`: it is for a service's file"),
         ("keep-sent-days: 30d", "without a unit: write for example `keep-sent-days: 30`"),

@@ -249,10 +249,28 @@ import Testing
                 + "HERALD_API_PORT=2197"
         ),
         ("HERALD_DEMO", "perhaps", "HERALD_DEMO"),
-        ("HERALD_API_PORT", "", "HERALD_API_PORT"),
     ])
     func `a variable of the wrong type is refused`(name: String, value: String, words: String) throws {
         #expect(try complaint(environment: [name: value]).contains(words))
+    }
+
+    @Test func `an empty variable counts as not set, of whatever kind`() throws {
+        let variables = Dictionary(uniqueKeysWithValues: SettingKey.all.map { ($0.variable, "") })
+        let read = try configuration(environment: variables.merging(["HERALD_CONFIG": ""]) { $1 }, file: "api-port: 7")
+        let plain = try configuration(file: "api-port: 7")
+        #expect(read.gateway.listener.port == 7 && read.changes(to: plain).isEmpty)
+    }
+
+    @Test(arguments: [
+        "cluster: [nats://ann:secret@a]", "cluster: ['nats://a?token=secret']",
+        "cluster-monitor: ['http://a:1/?token=secret']",
+        "cluster-monitor: ['http://ann:secret@a:1']", "cluster-monitor: ['http://a:1/#secret']",
+        "host: 'http://a/?x=secret'",
+        "hostname: ['https://ann:secret@a']",
+    ])
+    func `an address with a secret is refused unseen`(text: String) throws {
+        let words = try complaint(file: text)
+        #expect(!words.contains("secret"))
     }
 
     @Test(arguments: [

@@ -83,7 +83,8 @@ import Testing
             #expect(try NATSServerAddress(text).description == spelled)
         }
         for text in [
-            "", "http://a", "nats://", "a:0", "a:65536", "a:x", "::1", "[::1", "u:p@a:1", "a b", "a/b", "a:+1",
+            "", "http://a", "nats://", "a:0", "a:65536", "a:x", "::1", "[::1", "u:p@a:1", "a b", "a/b", "a?token=x",
+            "a#x", "a:+1",
         ] {
             let error = #expect(throws: NATSError.self) { try NATSServerAddress(text) }
             #expect(error?.kind == .badSetting)

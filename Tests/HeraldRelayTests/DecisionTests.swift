@@ -298,7 +298,10 @@ import Testing
         ]
         for (text, words) in shown { #expect("\(try DatabaseAddress(text))" == words) }
         #expect(try DatabaseAddress("sqlite:///var/queue.db") == .sqlite(path: "/var/queue.db"))
-        for text in ["sqlite://queue.db", "sqlite:///", "mysql://x", "/var/queue.db", ""] {
+        for text in [
+            "sqlite://queue.db", "sqlite:///", "mysql://x", "/var/queue.db", "", "sqlite:///q.db?token=secret",
+            "sqlite:///q.db#secret", "postgresql://db/chat#secret", "postgresql://db#secret/chat",
+        ] {
             #expect(throws: RelayStoreError.self) { try DatabaseAddress(text) }
         }
     }

@@ -78,6 +78,12 @@ def test_a_file_that_becomes_another_is_not_shown_by_health_and_log(queue, share
     ("--proxy", f"socks5://ann:{SECRET}@127.0.0.1:1", "begins with http://"),
     ("--proxy", f"http://ann:pass/{SECRET}@127.0.0.1:1", "write http://proxy.example.com:3128"),
     ("--console", f"http://ann:{SECRET}@127.0.0.1:1", "`console` must be an address"),
+    ("--console", f"http://127.0.0.1:1/?token={SECRET}", "`console` must be an address"),
+    ("--console", f"http://127.0.0.1:1/#{SECRET}", "`console` must be an address"),
+    ("--service", f"https://ann:{SECRET}@127.0.0.1:1", "`service` must be a host and a port"),
+    ("--database", f"sqlite:///tmp/q.db?key={SECRET}", "%3F for ?"),
+    ("--database", f"postgresql://127.0.0.1:1/chat#{SECRET}", "%23 for #"),
+    ("--relay-host", f"http://127.0.0.1/?token={SECRET}", "relay-host cannot be"),
 ])
 def test_a_setting_with_a_secret_is_refused_unseen(queue, shared, option, value, words):
     assert words in refused(queue, *sending(shared), "--topic", TOPIC, option, value)

@@ -32,7 +32,7 @@ struct AgentScreenOptions: ParsableArguments {
         let host = try screenHost ?? settings.text(.screenHost) ?? "127.0.0.1"
         guard (try? SocketAddress.makeAddressResolvingHost(host, port: port)) != nil else {
             throw ValidationError(
-                "'\(LogText.escaped(host, limit: 64))' is not an address of this machine: --screen-host is an IP address,"
+                "'\(LogText.shown(host))' is not an address of this machine: --screen-host is an IP address,"
                     + " or 0.0.0.0 for all."
             )
         }

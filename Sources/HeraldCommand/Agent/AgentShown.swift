@@ -67,7 +67,7 @@ struct ScreenAddress {
     private let address: String
 
     init(address: String) throws {
-        guard let url = URL(string: address), ["http", "https"].contains(url.scheme), url.host != nil else {
+        guard WebAddress.read(address) != nil else {
             throw ValidationError("--screen must be an address like http://127.0.0.1:8080.")
         }
         self.address = address.hasSuffix("/") ? String(address.dropLast()) : address

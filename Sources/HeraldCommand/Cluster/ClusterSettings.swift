@@ -63,14 +63,11 @@ enum ClusterSettings: SettingGroup {
             \.cluster.monitors,
             example: "http://nats1:8222, http://nats2:8222, http://nats3:8222",
             valueName: "addresses",
-            wanted: "addresses like http://nats1:8222, with commas between them",
+            wanted: "addresses like http://nats1:8222, without user and query, with commas between them",
             show: { $0.map(\.absoluteString) },
             make: { texts in
                 try items(texts).map { text in
-                    guard let url = URL(string: text), url.scheme == "http" || url.scheme == "https", url.host != nil
-                    else {
-                        throw RefusedItem(text: text)
-                    }
+                    guard let url = WebAddress.read(text) else { throw RefusedItem(text: text) }
                     return url
                 }
             },

@@ -85,6 +85,9 @@ enum SafeFile {
 
     /// Refuses the text of a key where the path of its file is meant, without showing it.
     private static func check(_ path: String) throws {
+        guard !path.isEmpty else {
+            throw CommandError(.file, "the path of a file is empty: name the file, or leave it out")
+        }
         guard !path.contains("-----BEGIN") else {
             throw CommandError(
                 .file,

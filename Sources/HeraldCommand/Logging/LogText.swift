@@ -37,6 +37,11 @@ enum LogText {
         return escaped
     }
 
+    /// A wrong value for its error; `…` for an address with a credential, a query or a fragment, which may be a secret.
+    static func shown(_ value: String) -> String {
+        value.contains { "@?#".contains($0) } ? "…" : escaped(value, limit: 64)
+    }
+
     /// A line for a terminal: none of its characters moves the cursor, or reorders what stands beside it.
     ///
     /// Escapes that are there already stay as they are.

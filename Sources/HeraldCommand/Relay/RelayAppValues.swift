@@ -130,10 +130,11 @@ struct RelayAppValues: SettingTarget {
             app.feedback = try hostPort(feedback, "feedback", 2196)
         }
         if let console {
-            guard let url = URL(string: console), url.scheme == "http" || url.scheme == "https", url.host != nil,
-                url.user == nil
-            else {
-                throw wrong("`console` must be an address like http://127.0.0.1:2190 or https://push.example.com:2190")
+            guard WebAddress.read(console) != nil else {
+                throw wrong(
+                    "`console` must be an address like http://127.0.0.1:2190 or https://push.example.com:2190, without a token: "
+                        + "that is in the file of `console-token`"
+                )
             }
             guard let consoleToken else { throw wrong("`console` needs `console-token`: the file run/admin.token") }
             _ = try TokenFile.read(consoleToken)

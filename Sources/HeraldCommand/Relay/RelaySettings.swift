@@ -91,7 +91,7 @@ struct RelaySettings: Sendable {
         if app.certificate != nil || app.key != nil {
             apps.append(try app.app(service.relay.environment, at: "the command line"))
         }
-        if let file = options.queue.config ?? environment["HERALD_CONFIG"] {
+        if let file = settings.file {
             apps += try RelayAppFile.apps(path: file, environment: service.relay.environment)
         }
         guard !apps.isEmpty else {

@@ -68,7 +68,7 @@ struct PeerOptions: ParsableArguments {
         if let service {
             guard let place = HostPort(service, defaultPort: defaultPort) else {
                 throw ValidationError(
-                    "'\(LogText.escaped(service, limit: 64))' is not a host and a port, like "
+                    "'\(LogText.shown(service))' is not a host and a port, like "
                         + "\(HostPort.example(insteadOf: service, port: defaultPort))."
                 )
             }

@@ -69,8 +69,7 @@ struct SettingKey: Hashable, Sendable {
 
     /// The error for a value of the right type that is not allowed.
     func refusal(_ value: String, _ wanted: String) -> CommandError {
-        let value = LogText.escaped(value, limit: 64)
-        return CommandError(.configuration, "\(name) cannot be \"\(value)\": write \(wanted)")
+        CommandError(.configuration, "\(name) cannot be \"\(LogText.shown(value))\": write \(wanted)")
     }
 }
 

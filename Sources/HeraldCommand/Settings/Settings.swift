@@ -5,12 +5,14 @@ import Synchronization
 ///
 /// The first source that has a key wins.
 struct Settings: Sendable {
+    /// The path of the configuration file, if there is one.
+    let file: String?
     private let reader: ConfigReader
     private let typeErrors = TypeErrorReporter()
 
     /// - Parameters:
     ///   - commandLine: The options that were typed.
-    ///   - environment: All variables of the process; those that begin with `HERALD_` count.
+    ///   - environment: All variables of the process; those that begin with `HERALD_` and are not empty count.
     ///   - file: The path of the configuration file; without one, `HERALD_CONFIG` may name it.
     ///   - kind: The kind of this file.
     /// - Throws: ``CommandError/Code/configuration``.
@@ -21,12 +23,13 @@ struct Settings: Sendable {
         of kind: SettingsFile.Kind = .service
     ) throws {
         let typed = commandLine.map { (AbsoluteConfigKey([$0.key.name]), ConfigValue($0.value, isSecret: false)) }
-        let variables = environment.filter { $0.key.hasPrefix("HERALD_") }
+        let variables = environment.filter { $0.key.hasPrefix("HERALD_") && !$0.value.isEmpty }
+        self.file = file ?? variables["HERALD_CONFIG"]
         var providers: [any ConfigProvider] = [
             InMemoryProvider(name: "command line", values: Dictionary(uniqueKeysWithValues: typed)),
             EnvironmentVariablesProvider(environmentVariables: variables).prefixKeys(with: "herald"),
         ]
-        if let path = file ?? environment["HERALD_CONFIG"] {
+        if let path = self.file {
             providers.append(try SettingsFile.provider(path: path, of: kind))
         }
         reader = ConfigReader(providers: providers, accessReporter: typeErrors)
@@ -34,6 +37,7 @@ struct Settings: Sendable {
 
     /// The values of one mapping alone.
     init(values: [AbsoluteConfigKey: ConfigValue]) {
+        file = nil
         reader = ConfigReader(provider: InMemoryProvider(values: values), accessReporter: typeErrors)
     }
 

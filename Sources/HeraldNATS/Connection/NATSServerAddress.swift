@@ -56,7 +56,7 @@ package struct NATSServerAddress: Hashable, Sendable, CustomStringConvertible {
         } else {
             host = rest
         }
-        let isPlain = host.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "/") }
+        let isPlain = host.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && !"/?#".utf8.contains($0) }
         guard !host.isEmpty, isPlain else { throw bad("the host is missing or is no host name") }
         self.init(host: String(host), port: port, requiresTLS: requiresTLS)
     }

@@ -22,6 +22,13 @@ package enum DatabaseAddress: Hashable, Sendable {
             self = .postgresql(text)
         } else if text.hasPrefix("sqlite://") {
             let path = String(text.dropFirst("sqlite://".count)).removingPercentEncoding ?? ""
+            guard !text.contains(where: { "?#".contains($0) }) else {
+                throw RelayStoreError(
+                    .unusable,
+                    "the address of a SQLite queue has only a path: write sqlite:///var/lib/herald/queue.db, and in the path %3F for ? "
+                        + "and %23 for #"
+                )
+            }
             guard path.hasPrefix("/"), !path.hasSuffix("/"), !path.utf8.contains(0) else {
                 throw RelayStoreError(
                     .unusable,
@@ -51,7 +58,8 @@ enum PostgresAddress {
             let value = next.pointee.val.map { String(cString: $0) } ?? ""
             switch String(cString: keyword) {
             case "port": guard value.allSatisfy({ $0.isASCII && $0.isNumber || $0 == "," }) else { return false }
-            case "host", "hostaddr", "dbname", "sslmode": guard !value.contains("@") else { return false }
+            case "host", "hostaddr", "dbname", "sslmode":
+                guard !value.contains(where: { "@?#".contains($0) }) else { return false }
             default: break
             }
             next += 1

@@ -22,7 +22,7 @@ class HeraldTooOld(HeraldError):
 
 def find(given: str | os.PathLike[str] | None = None) -> str:
     """The path of the binary: the given one, the one that HERALD_BINARY names, or the one in PATH."""
-    name = os.fspath(given) if given is not None else os.environ.get("HERALD_BINARY")
+    name = os.fspath(given) if given is not None else os.environ.get("HERALD_BINARY") or None
     if name is None:
         found = shutil.which("herald")
         if found is None:

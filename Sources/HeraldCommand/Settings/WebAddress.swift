@@ -1,0 +1,14 @@
+import Foundation
+
+/// Reads the address of a web server from a setting.
+enum WebAddress {
+    /// The URL; nil for one that is not of HTTP, and for one with a user, a query or a fragment.
+    ///
+    /// Addresses are logged, and those parts hold secrets.
+    static func read(_ text: String) -> URL? {
+        guard !text.contains(where: { "@?#".contains($0) }), let url = URL(string: text), url.host?.isEmpty == false,
+            let scheme = url.scheme?.lowercased(), scheme == "http" || scheme == "https"
+        else { return nil }
+        return url
+    }
+}
