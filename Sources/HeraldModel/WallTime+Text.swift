@@ -1,13 +1,16 @@
 extension WallTime {
     /// The first and the last moment that RFC 3339 can write in UTC, in milliseconds.
-    private static let first: Int64 = -62_167_219_200_000
-    private static let last: Int64 = 253_402_300_799_999
+    package static let firstRFC3339: Int64 = -62_167_219_200_000
+    package static let lastRFC3339: Int64 = 253_402_300_799_999
+
+    /// Whether RFC 3339 can write the moment.
+    package var hasRFC3339: Bool { (WallTime.firstRFC3339...WallTime.lastRFC3339).contains(milliseconds) }
 
     /// The moment in RFC 3339, in UTC with milliseconds: `2026-11-21T02:34:56.789Z`.
     ///
     /// Saturates at the year 9999, the last one of RFC 3339.
     package var rfc3339: String {
-        let total = min(max(milliseconds, WallTime.first), WallTime.last)
+        let total = min(max(milliseconds, WallTime.firstRFC3339), WallTime.lastRFC3339)
         let (day, inDay) = WallTime.floorDivide(total, 86_400_000)
         let (year, month, dayOfMonth) = WallTime.civil(day)
         func digits(_ value: Int64, _ width: Int) -> String {
@@ -34,9 +37,8 @@ extension WallTime {
             }
             for index in 20..<23 { fraction = fraction * 10 + (index < end ? Int64(bytes[index] - 0x30) : 0) }
         }
-        let moment = whole.milliseconds + fraction - offset * 60_000
-        guard (WallTime.first...WallTime.last).contains(moment) else { return nil }
-        self.init(milliseconds: moment)
+        self.init(milliseconds: whole.milliseconds + fraction - offset * 60_000)
+        guard hasRFC3339 else { return nil }
     }
 
     /// The offset at the end of a time, in minutes, and where it begins.

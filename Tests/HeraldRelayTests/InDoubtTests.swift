@@ -43,15 +43,17 @@ import Testing
         try await Engine.all[0].withBare { store, _ in
             var configuration = RelayConfiguration()
             configuration.inDoubt = choice
+            let routes = RouteList { app in
+                Route(app, sender: sender, journal: journal.map { Journal(answer: $0) }, backOff: RetryBackOff())
+            }
             let relay = Relay(
                 configuration: configuration,
+                routes: routes,
                 store: store,
                 owner: "one",
                 clock: ManualClock(Words.now),
                 logger: Logger(label: "test")
-            ) { app in
-                Route(app, sender: sender, journal: journal.map { Journal(answer: $0) }, backOff: RetryBackOff())
-            }
+            )
             let endpoint = HostPort(host: "localhost", port: 1)
             try relay.replace([
                 RelayApp(

@@ -38,15 +38,17 @@ import Testing
     }
 
     private func relay(on store: SQLRelayStore, _ answer: JournalResult) throws -> Relay {
+        let routes = RouteList { app in
+            Route(app, sender: Nobody(), journal: Fixed(answer: answer), backOff: RetryBackOff())
+        }
         let relay = Relay(
             configuration: RelayConfiguration(),
+            routes: routes,
             store: store,
             owner: "one",
             clock: ManualClock(Words.now),
             logger: Logger(label: "test")
-        ) { app in
-            Route(app, sender: Nobody(), journal: Fixed(answer: answer), backOff: RetryBackOff())
-        }
+        )
         try relay.replace([
             RelayApp(
                 name: "herald",

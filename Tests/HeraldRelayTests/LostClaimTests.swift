@@ -93,15 +93,17 @@ import Testing
         configuration.inDoubt = .giveUp
         configuration.lease = .seconds(86_400)
         configuration.batch = batch
+        let routes = RouteList { app in
+            Route(app, sender: sender, journal: nil, backOff: RetryBackOff())
+        }
         let relay = Relay(
             configuration: configuration,
+            routes: routes,
             store: SQLRelayStore(AnswerLoser(store.database, after: claim)),
             owner: "one",
             clock: ReadClock(),
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-        ) { app in
-            Route(app, sender: sender, journal: nil, backOff: RetryBackOff())
-        }
+        )
         try relay.replace([
             RelayApp(
                 name: "apple",

@@ -64,17 +64,17 @@ import Testing
     @Test(arguments: Engine.all) func aRowWithoutATopicGetsTheRelaysOnlyOne(_ engine: Engine) async throws {
         try await engine.with { store in
             let named = try await store.queue(topic: "com.example.other")
-            let bare = try await store.queue()
+            let (bare, empty) = (try await store.queue(), try await store.queue(topic: ""))
             try await store.run("UPDATE push_queue SET topic = NULL WHERE id = ?1", .int(bare))
             let dead = DeadToken(token: Words.token, topic: "com.example.chat", time: Words.now, evidence: "410")
             _ = try await store.markDead([dead], held: false)
             var request = ClaimRequest(limit: 9, owner: "one", now: Words.now, leaseEnd: Words.now + .seconds(60))
             request.topic = "com.example.chat"
             let rows = try await store.claim(request)
-            #expect(rows.map(\.id) == [named, bare])
-            #expect(rows.map { $0[.topic].text } == ["com.example.other", "com.example.chat"])
-            #expect(rows.map { $0.device?.isDead } == [nil, true])
-            #expect(try await store.column("topic", of: bare).text == "com.example.chat")
+            #expect(rows.map(\.id) == [named, bare, empty])
+            #expect(rows.map { $0[.topic].text } == ["com.example.other", "com.example.chat", "com.example.chat"])
+            #expect(rows.map { $0.device?.isDead } == [nil, true, true])
+            for id in [bare, empty] { #expect(try await store.column("topic", of: id).text == "com.example.chat") }
         }
     }
 

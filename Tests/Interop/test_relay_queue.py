@@ -173,6 +173,9 @@ def test_a_dead_token_is_marked_and_revived(relay, queue, parties):
     assert (again["status"], again["reason"]) == ("refused", "Unregistered")
     assert relay.command("status")["dead_devices"] == 1
     assert relay.command("revive", parties.dead_token) == {"changed": 1, "breakers": []}
+    assert relay.command("revive", parties.dead_token, "ab" * 32) == {"changed": 0, "breakers": [], "notes": [
+        f"the token {parties.dead_token[:8]}… is not marked dead", "the queue does not know the token abababab…",
+    ]}
     assert relay.command("status")["dead_devices"] == 0
     # Registered since: the service's word is older.
     queue.run("UPDATE devices SET registered_at = '2099-01-01 00:00:00'")
@@ -318,6 +321,10 @@ def test_status_purge_and_metrics(relay, queue, device):
     assert (status["rows"]["sent"], status["rows"]["refused"], status["claims"]) == (1, 1, [])
     eventually(lambda: relay.metric('herald_relay_rows_total{status="sent"}') == 1)
     eventually(lambda: relay.metric("herald_relay_oldest_unsent_seconds") == 0)
+    eventually(lambda: relay.metric("herald_relay_rows_in_flight") == 0)
+    assert relay.command("retry", ids[0], ids[0] + 99) == {
+        "changed": 0, "notes": [f"there is no row {ids[0] + 99}", f"row {ids[0]} is sent: add --status sent"],
+    }
     queue.run("UPDATE push_queue SET time_queued = ? WHERE id = ?", "2026-01-02 03:04:05", ids[1])
     moment = "2026-01-02T03:04:05.000Z"
     assert relay.command("purge", "--status", "refused", "--dry-run") == {
@@ -376,9 +383,13 @@ def test_an_applications_own_database(queue, start, shared, device):
         queue.run("PRAGMA journal_mode = WAL")
         before = queue.path.read_bytes()
     options = ["--topic", TOPIC, *sending(shared)]
-    result = herald("relay", "run", "--database", queue.url, "--relay-port", "0", *options, check=False)
+    more = ["--api-token", queue.path.parent / "api.token"] if "sqlite" in queue.url else []
+    result = herald("relay", "run", "--database", queue.url, "--relay-port", "0", *options, *more, check=False)
     line = one_line(result)
-    assert "sqlite" not in queue.url or queue.path.read_bytes() == before, "a start that fails changes nothing"
+    if "sqlite" in queue.url:
+        assert queue.path.read_bytes() == before, "a start that fails changes nothing"
+        left = {path.name for path in queue.path.parent.iterdir()}
+        assert not left & {f"{queue.path.name}-relay", "api.token"}, "nor does it leave anything"
     assert "the table push_queue has other columns than the relay's" in line
     (hint,) = re.findall("`(herald relay schema [^`]*)`", line)[:1]
     sql = herald(*hint.split()[1:], "--database", queue.url).stdout
@@ -422,6 +433,15 @@ class TestSQLite:
     @pytest.fixture
     def queue(self, tmp_path):
         return SQLiteQueue(tmp_path / "queue.db")
+
+    @pytest.mark.parametrize("what", ["credential", "token"])
+    def test_a_refused_start_leaves_no_file(self, tmp_path, shared, what):
+        folder = tmp_path / "queue"
+        folder.mkdir()
+        (tmp_path / "wrong").touch(mode=0o600)
+        wrong = ["--certificate", tmp_path / "wrong"] if what == "credential" else ["--api-token", tmp_path / "wrong"]
+        one_line(herald("relay", "run", "--database", f"sqlite://{folder}/q.db", *sending(shared), *wrong, check=False))
+        assert list(folder.iterdir()) == []
 
     def test_the_journal_mode_is_the_applications(self, queue, start, shared, device):
         application = queue.connect()

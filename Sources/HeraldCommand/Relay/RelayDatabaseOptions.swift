@@ -101,7 +101,31 @@ struct RowOptions: ParsableArguments {
 
 extension FinalStatus: ExpressibleByArgument {}
 
+extension LeftOutRows {
+    /// One sentence for each row that was named and left out, and one for rows whose age nobody knows.
+    func notes(_ selection: RowSelection) -> [String]? {
+        var notes = named.map { row in
+            switch row.status {
+            case nil: "there is no row \(row.id)"
+            case "queued": "row \(row.id) is queued already"
+            case let status? where !selection.statuses.contains { $0.rawValue == status }:
+                "row \(row.id) is \(status): add --status \(status)"
+            default:
+                row.parent.map { "row \(row.id) is a part of row \($0): name that" } ?? "row \(row.id) does not match"
+            }
+        }
+        if undated > 0 {
+            notes.append(
+                "rows without a readable time, which --older-than leaves out: \(undated); name them, or use --status"
+            )
+        }
+        return notes.isEmpty ? nil : notes
+    }
+}
+
 /// The number of changed rows, as `--json` prints it.
 struct ChangeReport: Encodable {
     let changed: Int
+    /// Why rows were left out; nil if none was.
+    let notes: [String]?
 }

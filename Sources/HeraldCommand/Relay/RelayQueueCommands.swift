@@ -85,9 +85,14 @@ struct RelayRetry: AsyncParsableCommand {
             throw ValidationError("Name the rows: by id, --status, --reason or --topic.")
         }
         let selection = try rows.selection([.refused, .failed, .expired], now: ServiceClock().now())
-        let count = try await queue.withStore { try await $0.retry(selection) }
-        if json { return try Terminal.sayJSON(ChangeReport(changed: count)) }
+        let (notes, count) = try await queue.withStore { store in
+            // First, since afterwards every row is queued.
+            let leftOut = try await store.leftOut(selection, by: .retry)
+            return (leftOut.notes(selection), try await store.retry(selection))
+        }
+        if json { return try Terminal.sayJSON(ChangeReport(changed: count, notes: notes)) }
         Terminal.say("\(count) rows are queued again")
+        for note in notes ?? [] { Terminal.say(note) }
     }
 }
 
@@ -119,10 +124,14 @@ struct RelayPurge: AsyncParsableCommand {
             throw ValidationError("Name the rows: by id, --older-than or --status.")
         }
         let selection = try rows.selection(FinalStatus.allCases, now: ServiceClock().now())
-        let purged = try await queue.withStore { try await $0.purge(selection, isDryRun: dryRun) }
-        if json { return try Terminal.sayJSON(PurgeReport(purged, isDryRun: dryRun)) }
+        let (notes, purged) = try await queue.withStore { store in
+            let leftOut = try await store.leftOut(selection, by: .purge)
+            return (leftOut.notes(selection), try await store.purge(selection, isDryRun: dryRun))
+        }
+        if json { return try Terminal.sayJSON(PurgeReport(purged, notes, isDryRun: dryRun)) }
         let span = purged.queued.map { ", queued from \($0.lowerBound.rfc3339) to \($0.upperBound.rfc3339)" } ?? ""
         Terminal.say("\(purged.count) rows \(dryRun ? "would be" : "are") deleted\(span)")
+        for note in notes ?? [] { Terminal.say(note) }
     }
 }
 
@@ -135,8 +144,11 @@ private struct PurgeReport: Encodable {
     /// When the first and the last of them were queued; RFC 3339.
     let oldest: String?
     let newest: String?
+    /// Why rows were left out; nil if none was.
+    let notes: [String]?
 
-    init(_ purged: PurgedRows, isDryRun: Bool) {
+    init(_ purged: PurgedRows, _ notes: [String]?, isDryRun: Bool) {
+        self.notes = notes
         changed = isDryRun ? 0 : purged.count
         matched = purged.count
         oldest = purged.queued?.lowerBound.rfc3339
@@ -149,6 +161,8 @@ struct RevivalReport: Encodable {
     let changed: Int
     /// The apps whose breaker was reset.
     let breakers: [String]
+    /// Why tokens were left out; nil if none was.
+    let notes: [String]?
 }
 
 /// `herald relay revive`: marks dead tokens as live.
@@ -201,10 +215,32 @@ struct RelayRevive: AsyncParsableCommand {
             start = moment
         }
         let selection = DeviceSelection(tokens: tokens.isEmpty ? nil : tokens, topic: topic, since: start)
-        let revival = try await queue.withStore { try await $0.revive(selection) }
-        if json { return try Terminal.sayJSON(RevivalReport(changed: revival.tokens, breakers: revival.breakers)) }
+        let (notes, revival) = try await queue.withStore { store in
+            let leftOut = try await store.leftOut(selection)
+            return (RelayRevive.notes(leftOut), try await store.revive(selection))
+        }
+        if json {
+            let report = RevivalReport(changed: revival.tokens, breakers: revival.breakers, notes: notes)
+            return try Terminal.sayJSON(report)
+        }
         Terminal.say("\(revival.tokens) tokens are live again")
+        for note in notes ?? [] { Terminal.say(note) }
         for app in revival.breakers { Terminal.say("dead tokens of \(app) are marked again") }
+    }
+}
+
+extension RelayRevive {
+    /// One sentence for each token that was named and left out, and one for those of which nobody knows when they died.
+    private static func notes(_ leftOut: LeftOutTokens) -> [String]? {
+        var notes = leftOut.named.map { (token, isKnown, isDead) -> String in
+            let start = "\(token.prefix(8))…"
+            guard isKnown else { return "the queue does not know the token \(start)" }
+            return isDead ? "the token \(start) is dead, and does not match" : "the token \(start) is not marked dead"
+        }
+        if leftOut.undated > 0 {
+            notes.append("dead tokens without a readable time, which --since leaves out: \(leftOut.undated)")
+        }
+        return notes.isEmpty ? nil : notes
     }
 }
 

@@ -56,19 +56,25 @@ struct RelayRun: AsyncParsableCommand {
         let logger = Logger(label: "herald.relay")
         let lock = try QueueLock.take(settings.database)
         defer { withExtendedLifetime(lock) {} }
-        let store = try SQLRelayStore.open(settings.database, tables: settings.tables)
-        let relay = try Relay(
+        // Credentials and tokens first, so that a start that fails leaves the database as it was, and makes none.
+        let routes = try RouteList(settings.apps, settings.service.relay, readToken: TokenFile.read)
+        let token = try settings.service.tokenFile.map(RelayRun.token)
+        let store: SQLRelayStore
+        do {
+            store = try SQLRelayStore.open(settings.database, tables: settings.tables)
+            for warning in try await store.prepare() { logger.warning("\(warning)") }
+        } catch {
+            if let token, token.isNew { unlink(token.path) }
+            throw error
+        }
+        let relay = Relay(
             configuration: settings.service.relay,
-            apps: settings.apps,
+            routes: routes,
             store: store,
             owner: RelayRun.owner(),
             clock: clock,
-            logger: logger,
-            readToken: TokenFile.read
+            logger: logger
         )
-        let token = try settings.service.tokenFile.map(RelayRun.token)
-        // Last, so that a start that fails leaves the database as it was.
-        for warning in try await store.prepare() { logger.warning("\(warning)") }
         if lock != nil {
             // The relay that held rows of this file is dead. Whatever it sent has arrived after the settling time.
             let count = try await store.takeOver(at: clock.now() + settings.service.relay.settling)
@@ -81,7 +87,7 @@ struct RelayRun: AsyncParsableCommand {
             RelayAPIConfiguration(
                 host: settings.service.host,
                 port: settings.service.port,
-                token: token
+                token: token?.text
             ),
             relay: relay,
             metrics: { metrics.exposition },
@@ -114,7 +120,7 @@ struct RelayRun: AsyncParsableCommand {
     }
 
     /// The API's bearer token: the file's, or a new one that is put there.
-    private static func token(_ path: String) throws -> String {
+    private static func token(_ path: String) throws -> (text: String, path: String, isNew: Bool) {
         if FileManager.default.fileExists(atPath: path) {
             let token = try TokenFile.read(path)
             guard token.utf8.count >= 16 else {
@@ -123,7 +129,7 @@ struct RelayRun: AsyncParsableCommand {
                     "\(path) holds no token of at least 16 characters: remove it, and the relay makes one"
                 )
             }
-            return token
+            return (token, path, false)
         }
         var generator = SystemRandomNumberGenerator()
         let token = (0..<4).map { _ -> String in
@@ -132,7 +138,7 @@ struct RelayRun: AsyncParsableCommand {
         }
         .joined()
         try SafeFile.write(Array((token + "\n").utf8), to: path, mode: 0o600)
-        return token
+        return (token, path, true)
     }
 }
 

@@ -137,10 +137,7 @@ struct PushInput: StrictDecodable {
             guard let seconds = expiration.number?.exactly(Int64.self),
                 seconds == 0 || StoredMoment.read(.int(seconds)).map({ $0 <= now + StoredMoment.longestWait }) == true
             else {
-                throw WebRefusal(
-                    400,
-                    "`expiration` must be a time in seconds since 1970, at most ten years ahead, or 0 for one attempt"
-                )
+                throw WebRefusal(400, RowReason.badExpirationDate.meaning)
             }
             values[.expiration] = .int(seconds)
         }
@@ -166,7 +163,7 @@ struct PushInput: StrictDecodable {
                     "`\(column.name)` must be a time like 2026-11-21T02:34:56Z or 2026-11-21T03:34:56+01:00, at most ten years ahead"
                 )
             }
-            values[column] = StoredMoment.text(moment)
+            values[column] = StoredMoment.exactText(moment)
         }
         if let environment = try HeraldRelay.environment(environment) { values[.environment] = .text(environment) }
         if let service = try checked(service, "service", 64) { values[.service] = .text(service) }

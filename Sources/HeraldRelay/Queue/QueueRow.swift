@@ -106,11 +106,13 @@ package struct QueueRow: Sendable, Identifiable {
     }
 
     /// Value of a time column; nil for NULL.
+    ///
+    /// An `expiration` is whole seconds, as the service takes no other time.
     /// - Throws: ``RowError`` for a value that is not a time, and for a time that is too far ahead.
     func moment(_ column: QueueColumn, at now: WallTime) throws(RowError) -> WallTime? {
         let value = self[column]
         guard value != .null else { return nil }
-        guard let moment = column.isTime ? dialect.moment(value) : StoredMoment.read(value),
+        guard let moment = column.isTime ? dialect.moment(value) : value.int.flatMap({ StoredMoment.read(.int($0)) }),
             moment <= now + StoredMoment.longestWait
         else { throw RowError(RowReason(column)) }
         return moment

@@ -81,7 +81,7 @@ package enum RowReason: String, CaseIterable, Sendable {
             "`registered_at`, `dead_at` or `held_at` of the token in `devices` is not a time like 2026-11-21 02:34:56"
         case .badEnvironment: "`environment`, of the row or of its device, must be production or sandbox"
         case .badExpirationDate:
-            "`expiration` must be a time in seconds since 1970, at most ten years ahead, or 0 for one attempt"
+            "`expiration` must be whole seconds since 1970, at most ten years ahead, or 0 for one attempt"
         case .badGiveUpAt: "`give_up_at` must be a time like 2026-11-21 02:34:56, at most ten years ahead"
         case .badMessageID: "`apns_id` must be a UUID; only the relay writes this column"
         case .badParameters:

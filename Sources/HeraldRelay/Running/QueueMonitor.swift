@@ -20,16 +20,23 @@ struct QueueMonitor: Sendable {
         var last: Int64 = 0
         while !Task.isCancelled {
             let start = ContinuousClock.now
-            var pause = context.configuration.progressPause
+            var isFailed = false
             do {
                 try await check()
                 try await settleAbandoned(&last)
-                pause = max(pause, start.duration(to: .now) * Self.pauseFactor)
             } catch {
+                isFailed = true
                 noteFailure(error)
             }
+            let pause = pause(after: start.duration(to: .now), isFailed: isFailed)
             guard (try? await Task.sleep(for: pause)) != nil else { return }
         }
+    }
+
+    /// Pause after a check that took so long.
+    func pause(after check: Duration, isFailed: Bool) -> Duration {
+        let shortest = context.configuration.progressPause
+        return isFailed ? shortest : max(shortest, check * Self.pauseFactor)
     }
 
     /// Checks the queue; a failure goes to health.

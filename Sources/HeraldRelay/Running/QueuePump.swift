@@ -111,7 +111,9 @@ final class QueuePump: Sendable {
             }
             // A row that is due and was not claimed is locked by another program's transaction.
             state.nextDue = try await context.store.nextDue().map { max($0, now + Self.lockPause) }
-        } catch let error as RelayStoreError where error.code == .failed && !state.unwritten.isEmpty {
+        } catch let error as RelayStoreError
+            where error.code == .failed && !state.unwritten.isEmpty && !Task.isCancelled
+        {
             if await flushEach(&state) {
                 storeWorks(&state)
                 // The claim failed with the outcomes.
@@ -245,8 +247,8 @@ final class QueuePump: Sendable {
     }
 
     private func storeFailed(_ error: any Error, _ state: inout State) {
-        // A shutdown is not a failure.
-        guard !(error is CancellationError) else { return }
+        // A shutdown is not a failure, whatever a database says of it.
+        guard !Task.isCancelled else { return }
         state.storeFailures += 1
         var backOff = RetryBackOff()
         backOff.firstPause = .milliseconds(200)

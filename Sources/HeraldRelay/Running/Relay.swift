@@ -18,42 +18,18 @@ package final class Relay: Service {
 
     /// - Parameters:
     ///   - configuration: Limits and intervals.
-    ///   - apps: The apps, their services and credentials.
+    ///   - routes: The apps, with their services and credentials.
     ///   - store: The queue.
     ///   - owner: Identifier of this relay among those that share the queue.
     ///   - clock: The wall clock.
     ///   - logger: The log.
-    ///   - readToken: Reads the token in a file, at each call.
-    /// - Throws: If a credential is unusable.
-    package convenience init(
+    package init(
         configuration: RelayConfiguration,
-        apps: [RelayApp],
+        routes: RouteList,
         store: any RelayStore,
         owner: String,
         clock: any WallClock,
-        logger: Logger,
-        readToken: @escaping @Sendable (String) throws -> String
-    ) throws {
-        let backOff = configuration.rules.backOff
-        let timeout = configuration.timeout
-        self.init(configuration: configuration, store: store, owner: owner, clock: clock, logger: logger) { app in
-            Route(
-                app,
-                sender: try app.sender(timeout: timeout),
-                journal: app.journalLookup(readToken),
-                backOff: backOff
-            )
-        }
-        try replace(apps)
-    }
-
-    init(
-        configuration: RelayConfiguration,
-        store: any RelayStore,
-        owner: String,
-        clock: any WallClock,
-        logger: Logger,
-        makeRoute: @escaping @Sendable (RelayApp) throws -> Route
+        logger: Logger
     ) {
         context = RelayContext(
             configuration: configuration,
@@ -62,7 +38,7 @@ package final class Relay: Service {
             clock: clock,
             logger: logger,
             health: RelayHealth(limit: configuration.unhealthyAge),
-            routes: RouteList(make: makeRoute)
+            routes: routes
         )
         deadTokens = DeadTokenMarker(context)
         rows = RowSender(context, deadTokens)

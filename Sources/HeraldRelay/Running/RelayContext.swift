@@ -18,7 +18,7 @@ struct RelayContext: Sendable {
 }
 
 /// The routes in use, and those that a reload replaced.
-final class RouteList: Sendable {
+package final class RouteList: Sendable {
     private struct State {
         var table = RouteTable()
         /// Replaced routes, which may still be sending.
@@ -30,6 +30,27 @@ final class RouteList: Sendable {
 
     init(make: @escaping @Sendable (RelayApp) throws -> Route) {
         self.make = make
+    }
+
+    /// - Parameters:
+    ///   - apps: The apps, their services and credentials.
+    ///   - configuration: Limits and intervals.
+    ///   - readToken: Reads the token in a file, at each call.
+    /// - Throws: If a credential is unusable.
+    package convenience init(
+        _ apps: [RelayApp],
+        _ configuration: RelayConfiguration,
+        readToken: @escaping @Sendable (String) throws -> String
+    ) throws {
+        self.init { app in
+            Route(
+                app,
+                sender: try app.sender(timeout: configuration.timeout),
+                journal: app.journalLookup(readToken),
+                backOff: configuration.rules.backOff
+            )
+        }
+        try replace(apps)
     }
 
     var table: RouteTable { state.withLock { $0.table } }

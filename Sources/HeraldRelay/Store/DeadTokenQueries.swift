@@ -33,29 +33,63 @@ struct DeadTokenQueries {
     }
 
     func revive(_ selection: DeviceSelection) throws -> Revival {
-        var conditions = ["(dead_at IS NOT NULL OR held_at IS NOT NULL)"]
-        var arguments: [SQLValue] = []
-        func add(_ condition: (String) -> String, _ value: SQLValue) {
-            arguments.append(value)
-            conditions.append(condition("?\(arguments.count)"))
-        }
-        if let topic = selection.topic { add({ "topic = \($0)" }, .text(topic)) }
-        if let since = selection.since {
-            let died = dialect.milliseconds("coalesce(dead_at, held_at)")
-            conditions.append("(\(died)) >= \(since.milliseconds)")
-        }
-        if let tokens = selection.tokens {
-            let first = arguments.count + 1
-            arguments += tokens.map { .text($0.lowercased()) }
-            let places = tokens.indices.map { "?\(first + $0)" }.joined(separator: ", ")
-            conditions.append(tokens.isEmpty ? "1 = 0" : "device_token IN (\(places))")
-        }
-        let sql = """
-            UPDATE \(tables.devices) SET dead_at = NULL, held_at = NULL, evidence = NULL WHERE \
-            \(conditions.joined(separator: " AND "))
-            """
+        let (conditions, arguments) = conditions(selection)
+        let sql = "UPDATE \(tables.devices) SET dead_at = NULL, held_at = NULL, evidence = NULL WHERE \(conditions)"
         let count = try session.runOnce(sql, arguments).changed
         return Revival(tokens: count, breakers: try resetBreakers(selection))
+    }
+
+    /// What a selection leaves out although a user may expect it in there.
+    func leftOut(_ selection: DeviceSelection) throws -> LeftOutTokens {
+        var left = LeftOutTokens()
+        if let tokens = selection.tokens {
+            let (conditions, arguments) = conditions(selection)
+            let rows = try session.runOnce(
+                """
+                SELECT device_token, max(CASE WHEN \(conditions) THEN 2 WHEN \(Self.isMarked) THEN 1 ELSE 0 END)
+                FROM \(tables.devices) WHERE device_token IN (\(places(tokens))) GROUP BY device_token
+                """,
+                arguments
+            )
+            .rows
+            var found: [String: Int64] = [:]
+            for row in rows { found[try row[0].text ?? ""] = try row[1].int }
+            for token in tokens where found[token.lowercased()] != 2 {
+                let state = found[token.lowercased()]
+                left.named.append((token, state != nil, state == 1))
+            }
+        }
+        if selection.since != nil {
+            var ageless = selection
+            ageless.since = nil
+            let (conditions, arguments) = conditions(ageless)
+            let sql = "SELECT count(*) FROM \(tables.devices) WHERE \(conditions) AND (\(died)) IS NULL"
+            left.undated = Int(clamping: try session.runOnce(sql, arguments).rows.first?[0].int ?? 0)
+        }
+        return left
+    }
+
+    private static let isMarked = "(dead_at IS NOT NULL OR held_at IS NOT NULL)"
+    private var died: String { dialect.milliseconds("coalesce(dead_at, held_at)") }
+
+    private func places(_ tokens: [String]) -> String {
+        tokens.indices.map { "?\($0 + 1)" }.joined(separator: ", ")
+    }
+
+    /// The conditions of a selection; its tokens are the first arguments.
+    private func conditions(_ selection: DeviceSelection) -> (String, [SQLValue]) {
+        var conditions = [Self.isMarked]
+        var arguments: [SQLValue] = []
+        if let tokens = selection.tokens {
+            arguments += tokens.map { .text($0.lowercased()) }
+            conditions.append(tokens.isEmpty ? "1 = 0" : "device_token IN (\(places(tokens)))")
+        }
+        if let topic = selection.topic {
+            arguments.append(.text(topic))
+            conditions.append("topic = ?\(arguments.count)")
+        }
+        if let since = selection.since { conditions.append("(\(died)) >= \(since.milliseconds)") }
+        return (conditions.joined(separator: " AND "), arguments)
     }
 
     private func resetBreakers(_ selection: DeviceSelection) throws -> [String] {

@@ -2,15 +2,18 @@ import Foundation
 
 /// Lock of a SQLite queue for one relay at a time, since a starting relay takes over the rows in flight.
 ///
-/// The kernel releases it when the process ends.
+/// The kernel releases it when the process ends. An orderly end removes its file, too.
 package final class QueueLock: Sendable {
     private let descriptor: Int32
+    private let path: String
 
-    private init(_ descriptor: Int32) {
+    private init(_ descriptor: Int32, _ path: String) {
         self.descriptor = descriptor
+        self.path = path
     }
 
     deinit {
+        unlink(path)
         close(descriptor)
     }
 
@@ -32,6 +35,12 @@ package final class QueueLock: Sendable {
                 "another relay uses \(path): stop it first; to run several relays, use a queue in PostgreSQL"
             )
         }
-        return QueueLock(descriptor)
+        // A relay that ended since the file was opened has removed it, and a third one may have made another.
+        var status = stat()
+        guard fstat(descriptor, &status) == 0, status.st_nlink > 0 else {
+            close(descriptor)
+            return try take(address)
+        }
+        return QueueLock(descriptor, lock)
     }
 }

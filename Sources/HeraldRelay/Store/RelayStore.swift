@@ -187,6 +187,38 @@ package struct RowSelection: Sendable {
     }
 }
 
+/// What a command does with finished rows; the raw value is the condition for the rows that it changes itself.
+package enum RowChange: String, Sendable {
+    /// A row for many tokens is final again once its parts are.
+    case retry = "parts IS NULL"
+    /// Parts are deleted with their row.
+    case purge = "parent IS NULL"
+}
+
+/// Rows that a selection leaves out although a user may expect them in it.
+package struct LeftOutRows: Hashable, Sendable {
+    package struct Row: Hashable, Sendable {
+        package let id: Int64
+        /// Nil if there is no such row.
+        package let status: String?
+        /// The row for many tokens of which this is a part.
+        package let parent: Int64?
+    }
+
+    /// The rows that were named and do not match.
+    package internal(set) var named: [Row] = []
+    /// Number of rows without a readable time, which ``RowSelection/before`` never matches.
+    package internal(set) var undated = 0
+}
+
+/// Dead tokens that a selection leaves out although a user may expect them in it.
+package struct LeftOutTokens: Sendable {
+    /// The tokens that were named and do not match: whether `devices` has them, and as dead.
+    package internal(set) var named: [(token: String, isKnown: Bool, isDead: Bool)] = []
+    /// Number of dead tokens without a readable time, which ``DeviceSelection/since`` never matches.
+    package internal(set) var undated = 0
+}
+
 /// Rows that were deleted together.
 package struct PurgedRows: Sendable {
     /// When the first and the last of them were queued; nil if there are none, or their times cannot be read.

@@ -19,20 +19,9 @@ struct RetentionQueries {
         endedBefore end: WallTime,
         after last: Int64
     ) throws -> (old: [Int64], last: Int64?) {
-        // The `due_at` of a row for many tokens stays beyond all clocks; it ends with its last part.
-        let ended = """
-            CASE WHEN parts IS NOT NULL THEN (SELECT max(part.due_at) FROM \(tables.queue) part
-            WHERE part.parent = \(tables.queue).id AND part.due_at > 0) WHEN due_at > 0 THEN due_at END
-            """
-        let moments =
-            [
-                dialect.milliseconds("time_sent"), ended, dialect.milliseconds("send_after"),
-                dialect.milliseconds("time_queued"),
-            ]
-            .joined(separator: ", ")
         let rows = try session.runOnce(
             """
-            SELECT id, CASE WHEN parent IS NULL AND \(Self.isFinal(statuses)) THEN coalesce(\(moments)) END
+            SELECT id, CASE WHEN parent IS NULL AND \(Self.isFinal(statuses)) THEN coalesce(\(ended), \(dialect.milliseconds("time_queued"))) END
             FROM \(tables.queue) WHERE id > \(last) ORDER BY id LIMIT \(Self.maximumChecked)
             """,
             []
@@ -40,6 +29,16 @@ struct RetentionQueries {
         .rows
         let old = try rows.filter { try $0[1].int.map { $0 < end.milliseconds } ?? false }
         return (try old.compactMap { try $0[0].int }, rows.count == Self.maximumChecked ? try rows.last?[0].int : nil)
+    }
+
+    /// When a row ended, most exact first, as arguments of `coalesce`.
+    var ended: String {
+        // The `due_at` of a row for many tokens stays beyond all clocks; it ends with its last part.
+        let due = """
+            CASE WHEN parts IS NOT NULL THEN (SELECT max(part.due_at) FROM \(tables.queue) part
+            WHERE part.parent = \(tables.queue).id AND part.due_at > 0) WHEN due_at > 0 THEN due_at END
+            """
+        return "\(dialect.milliseconds("time_sent")), \(due), \(dialect.milliseconds("send_after"))"
     }
 
     /// Deletes rows with their parts, but for those that another program has queued again meanwhile.

@@ -129,13 +129,50 @@ struct RowQueries {
     }
 
     /// The next rows of a selection.
-    func page(of selection: RowSelection, and extra: String, after last: Int64) throws -> [Int64] {
+    func page(of selection: RowSelection, for change: RowChange, after last: Int64) throws -> [Int64] {
         let (conditions, arguments) = conditions(selection)
         let sql = """
-            SELECT id FROM \(tables.queue) WHERE id > \(last) AND \(extra) AND \(conditions) ORDER BY id
+            SELECT id FROM \(tables.queue) WHERE id > \(last) AND \(change.rawValue) AND \(conditions) ORDER BY id
             LIMIT \(Self.maximumChanged)
             """
         return try session.runOnce(sql, arguments).rows.compactMap { try $0[0].int }
+    }
+
+    /// What a selection leaves out although a user may expect it in there.
+    func leftOut(_ selection: RowSelection, by change: RowChange) throws -> LeftOutRows {
+        var left = LeftOutRows()
+        if let ids = selection.ids {
+            let (conditions, arguments) = conditions(selection)
+            let rows = try session.runOnce(
+                """
+                SELECT id, status, parent, CASE WHEN EXISTS (SELECT 1 FROM \(tables.queue) WHERE
+                (id = named.id OR parent = named.id) AND \(change.rawValue) AND \(conditions)) THEN 1 ELSE 0 END
+                FROM \(tables.queue) named WHERE id IN (\(SQLDialect.list(ids))) ORDER BY id
+                """,
+                arguments
+            )
+            .rows
+            let known = Set(try rows.compactMap { try $0[0].int })
+            left.named = ids.filter { !known.contains($0) }.map { LeftOutRows.Row(id: $0, status: nil, parent: nil) }
+            for row in rows where try row[3].int == 0 {
+                guard let id = try row[0].int else { continue }
+                left.named.append(LeftOutRows.Row(id: id, status: try row[1].text ?? "", parent: try row[2].int))
+            }
+        }
+        if selection.before != nil {
+            var ageless = selection
+            ageless.before = nil
+            let (conditions, arguments) = conditions(ageless)
+            let sql =
+                "SELECT count(*) FROM \(tables.queue) WHERE \(change.rawValue) AND \(conditions) AND \(age) IS NULL"
+            left.undated = Int(clamping: try session.runOnce(sql, arguments).rows.first?[0].int ?? 0)
+        }
+        return left
+    }
+
+    /// When a row was queued, or if that cannot be read, when it ended.
+    private var age: String {
+        "coalesce(\(dialect.milliseconds("time_queued")), \(RetentionQueries(session: session).ended))"
     }
 
     /// When the first and the last of some rows were queued.
@@ -177,7 +214,10 @@ struct RowQueries {
         let statuses = selection.statuses.map { "'\($0.rawValue)'" }.joined(separator: ", ")
         var conditions = [statuses.isEmpty ? "1 = 0" : "status IN (\(statuses))"]
         var arguments: [SQLValue] = []
-        if let ids = selection.ids { conditions.append(ids.isEmpty ? "1 = 0" : "id IN (\(SQLDialect.list(ids)))") }
+        if let ids = selection.ids {
+            let list = SQLDialect.list(ids)
+            conditions.append(ids.isEmpty ? "1 = 0" : "(id IN (\(list)) OR parent IN (\(list)))")
+        }
         if let reason = selection.reason {
             arguments.append(.text(reason))
             conditions.append("reason = ?\(arguments.count)")
@@ -187,7 +227,7 @@ struct RowQueries {
             conditions.append("topic = ?\(arguments.count)")
         }
         if let before = selection.before {
-            conditions.append("\(dialect.milliseconds("time_queued")) < \(before.milliseconds)")
+            conditions.append("\(age) < \(before.milliseconds)")
         }
         return (conditions.joined(separator: " AND "), arguments)
     }

@@ -50,11 +50,11 @@ enum SQLDialect: Sendable {
         }
     }
 
-    /// The value of a time column; nil if it is none, as an infinity is.
+    /// The value of a time column; nil if it is none, as an infinity is, or a year that RFC 3339 cannot write.
     func moment(_ value: SQLValue) -> WallTime? {
         switch self {
         case .sqlite: StoredMoment.read(value)
-        case .postgresql: value.int.map { WallTime(milliseconds: $0) }
+        case .postgresql: value.int.map { WallTime(milliseconds: $0) }.flatMap { $0.hasRFC3339 ? $0 : nil }
         }
     }
 
@@ -63,7 +63,10 @@ enum SQLDialect: Sendable {
         switch self {
         case .sqlite: "\(SQLiteDatabase.moment)(\(column))"
         case .postgresql:
-            "CASE WHEN isfinite(\(column)) THEN floor(extract(epoch FROM \(column)) * 1000)::bigint END"
+            """
+            CASE WHEN floor(extract(epoch FROM \(column)) * 1000) BETWEEN \(WallTime.firstRFC3339) AND \(WallTime.lastRFC3339)
+            THEN floor(extract(epoch FROM \(column)) * 1000)::bigint END
+            """
         }
     }
 

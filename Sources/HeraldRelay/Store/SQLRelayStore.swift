@@ -146,8 +146,7 @@ package struct SQLRelayStore: RelayStore {
         var last: Int64? = .min
         var total = 0
         while last != nil {
-            // A row for many tokens is final again once its parts are.
-            total += try await page(of: selection, and: "parts IS NULL", after: &last) { try $0.retry($1) } ?? 0
+            total += try await page(of: selection, for: .retry, after: &last) { try $0.retry($1) } ?? 0
         }
         return total
     }
@@ -156,13 +155,22 @@ package struct SQLRelayStore: RelayStore {
         var last: Int64? = .min
         var purged = PurgedRows()
         while last != nil {
-            // Parts are deleted with their row.
-            let page = try await page(of: selection, and: "parent IS NULL", after: &last) { rows, ids in
+            let page = try await page(of: selection, for: .purge, after: &last) { rows, ids in
                 PurgedRows(queued: try rows.span(of: ids), count: isDryRun ? ids.count : try rows.delete(ids))
             }
             if let page { purged.add(page) }
         }
         return purged
+    }
+
+    /// The rows that a selection leaves out, for a user who expects them in it.
+    package func leftOut(_ selection: RowSelection, by change: RowChange) async throws -> LeftOutRows {
+        try await database.read { try RowQueries(session: $0).leftOut(selection, by: change) }
+    }
+
+    /// The tokens that a selection leaves out, for a user who expects them in it.
+    package func leftOut(_ selection: DeviceSelection) async throws -> LeftOutTokens {
+        try await database.read { try DeadTokenQueries(session: $0).leftOut(selection) }
     }
 
     package func deleteOld(
@@ -186,14 +194,14 @@ package struct SQLRelayStore: RelayStore {
     /// `last` becomes the row to go on after; nil at the end.
     private func page<Value: Sendable>(
         of selection: RowSelection,
-        and extra: String,
+        for change: RowChange,
         after last: inout Int64?,
         _ body: @escaping @Sendable (RowQueries, [Int64]) throws -> Value
     ) async throws -> Value? {
         guard let after = last else { return nil }
         let page = try await database.write { session in
             let rows = RowQueries(session: session)
-            let ids = try rows.page(of: selection, and: extra, after: after)
+            let ids = try rows.page(of: selection, for: change, after: after)
             return (last: ids.last, value: ids.isEmpty ? nil : try body(rows, ids))
         }
         last = page.last
