@@ -3,7 +3,7 @@ import Testing
 
 @testable import HeraldRelay
 
-/// What commands say of rows and tokens that they leave out.
+/// Words of commands about rows and tokens that they leave out.
 @Suite(.timeLimit(.minutes(10))) struct LeftOutTests {
     private typealias Row = LeftOutRows.Row
 

@@ -39,7 +39,7 @@ struct DeadTokenQueries {
         return Revival(tokens: count, breakers: try resetBreakers(selection))
     }
 
-    /// What a selection leaves out although a user may expect it in there.
+    /// Finds what a selection leaves out although a user may expect it in there.
     func leftOut(_ selection: DeviceSelection) throws -> LeftOutTokens {
         var left = LeftOutTokens()
         if let tokens = selection.tokens {

@@ -187,7 +187,7 @@ package struct RowSelection: Sendable {
     }
 }
 
-/// What a command does with finished rows; the raw value is the condition for the rows that it changes itself.
+/// Change that a command makes to finished rows; the raw value is the condition for the rows that it changes itself.
 package enum RowChange: String, Sendable {
     /// A row for many tokens is final again once its parts are.
     case retry = "parts IS NULL"

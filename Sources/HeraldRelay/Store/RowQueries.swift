@@ -138,7 +138,7 @@ struct RowQueries {
         return try session.runOnce(sql, arguments).rows.compactMap { try $0[0].int }
     }
 
-    /// What a selection leaves out although a user may expect it in there.
+    /// Finds what a selection leaves out although a user may expect it in there.
     func leftOut(_ selection: RowSelection, by change: RowChange) throws -> LeftOutRows {
         var left = LeftOutRows()
         if let ids = selection.ids {
