@@ -30,10 +30,10 @@ enum Manual {
     private static let heading = """
         # The configuration of `herald serve --config herald.yaml`: every key with its default.
         #
-        # A key is also an option (`--api-port`) and an environment variable (HERALD_API_PORT). The command line wins over the
-        # environment, the environment over this file. An unknown key stops the start. A setting marked with * takes effect
-        # on SIGHUP, every other one at the next start. The commands init, provider, device, token, app, journal, drill, clock
-        # and status also read the key `data`.
+        # A key is also an option (`--api-port`) and an environment variable (HERALD_API_PORT), which does not count if it is
+        # empty. The command line wins over the environment, the environment over this file. An unknown key stops the start. A
+        # setting marked with * takes effect on SIGHUP, every other one at the next start. The commands init, provider, device,
+        # token, app, journal, drill, clock and status also read the key `data`.
 
         """
 

@@ -116,7 +116,7 @@ extension LeftOutRows {
         }
         if undated > 0 {
             notes.append(
-                "rows without a readable time, which --older-than leaves out: \(undated); name them, or use --status"
+                "rows without a readable time, which --older-than leaves out: \(undated); take them by id or --status alone"
             )
         }
         return notes.isEmpty ? nil : notes

@@ -153,7 +153,7 @@ struct RowQueries {
             )
             .rows
             let known = Set(try rows.compactMap { try $0[0].int })
-            left.named = ids.filter { !known.contains($0) }.map { LeftOutRows.Row(id: $0, status: nil, parent: nil) }
+            left.named = Set(ids).subtracting(known).sorted().map { LeftOutRows.Row(id: $0, status: nil, parent: nil) }
             for row in rows where try row[3].int == 0 {
                 guard let id = try row[0].int else { continue }
                 left.named.append(LeftOutRows.Row(id: id, status: try row[1].text ?? "", parent: try row[2].int))
