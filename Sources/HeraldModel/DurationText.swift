@@ -1,4 +1,4 @@
-/// Reads and writes durations: `90s`, `30m`, `1h`, `7d`, `250ms`, or whole seconds without a unit.
+/// Reads and writes durations: `90s`, `30m`, `1h`, `7d`, `1w`, `250ms`, or whole seconds without a unit.
 package enum DurationText {
     /// Reads a duration from zero to a hundred years; nil for every other text.
     package static func read(_ text: some StringProtocol) -> Duration? {
@@ -11,6 +11,7 @@ package enum DurationText {
         case "m": unit = 60_000
         case "h": unit = 3_600_000
         case "d": unit = 86_400_000
+        case "w": unit = 604_800_000
         default: return nil
         }
         let (milliseconds, overflow) = number.multipliedReportingOverflow(by: unit)
@@ -21,6 +22,11 @@ package enum DurationText {
     /// Reads a duration with its unit, for what cannot be undone: a bare `7` may be meant as days.
     package static func readWithUnit(_ text: some StringProtocol) -> Duration? {
         text.last?.isLetter == true ? read(text) : nil
+    }
+
+    /// The words about a text that ``readWithUnit(_:)`` does not read, after its name and the text.
+    package static func refusal(_ text: some StringProtocol) -> String {
+        read(text) == nil ? "is not a duration, like 7d" : "needs a unit, like \(text)d for days"
     }
 
     /// Writes a duration in the largest unit that needs no fraction.

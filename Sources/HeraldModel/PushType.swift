@@ -64,6 +64,9 @@ public enum Expiration: Hashable, Sendable {
     /// Kept until then. A moment that has passed means one attempt, never stored.
     case at(WallTime)
 
+    /// The rule of the header's value, for refusals.
+    package static let rule = "a whole number of seconds since 1970, of 18 digits at most, or 0 for one attempt"
+
     /// Reads the header's value: UNIX seconds, UTC, in decimal digits.
     ///
     /// - Returns: nil if it is not a whole number; negative ones are not accepted.

@@ -60,9 +60,13 @@ import Testing
         (["sevre", "--demo"], "did you mean 'herald serve'?"),
         (["relay", "staus"], "'staus' is not a command of 'herald relay': did you mean 'herald relay status'?"),
         (
-            ["device", "add"],
-            "'add' is not a command of 'herald device': its commands are enroll, invite, invitations, withdraw, list, label, disconnect, revoke."
+            ["console", "frobnicate"],
+            "'frobnicate' is not a command of 'herald console': its commands are link, token, tokens, revoke."
         ),
+        (["inspect"], "did you mean 'herald token inspect'?"),
+        (["relay", "help"], "did you mean 'herald help relay'?"),
+        (["device", "add"], "did you mean 'herald device enroll' or 'herald device invite'?"),
+        (["device", "delete", "x"], "did you mean 'herald device revoke' or 'herald device withdraw'?"),
     ])
     func `an unknown command is told with the nearest one, or all of them`(arguments: [String], words: String) {
         #expect(WrongWord(arguments)?.message.hasSuffix(words) == true)
@@ -72,6 +76,11 @@ import Testing
         (["devices"], "herald device"), (["DEVICE"], "herald device"), (["start"], "herald serve"),
         (["push", "x"], "herald send"), (["logs"], "herald journal"), (["token", "key"], "herald token keys"),
         (["backups"], "herald backup"), (["cluster", "node"], "herald cluster nodes"),
+        (["relay", "start"], "herald relay run"), (["agent", "start"], "herald agent run"),
+        (["clock", "forward", "1h"], "herald clock advance"), (["drill", "begin"], "herald drill start"),
+        (["drill", "refuse"], "herald drill start"), (["drill", "end"], "herald drill stop"),
+        (["relay", "delete"], "herald relay purge"), (["agent", "uninstall", "x"], "herald agent remove"),
+        (["agent", "add", "x"], "herald agent install"), (["console", "delete", "x"], "herald console revoke"),
     ])
     func `a command is found by its meaning, whatever its number and case`(arguments: [String], meant: String) {
         #expect(WrongWord(arguments)?.message.hasSuffix("did you mean '\(meant)'?") == true)
@@ -90,6 +99,12 @@ import Testing
         ("send 00 --ca-file x", ["ca"]), ("send 00 -topic x", ["topic"]),
         ("drill start refuse --reasons x", ["reason"]),
         ("console --roles viewer", ["role"]), ("send 00 --sandbox", ["environment"]), ("serve --bind ::1", ["host"]),
+        ("agent run --device x", ["identity"]), ("agent schedule --in 10m", ["after", "folder"]),
+        ("send 00 --p8 x", ["key"]),
+        ("agent schedule --time 5", ["after", "at"]), ("drill start refuse --time 5", ["for"]),
+        ("device invite --time 5", ["valid"]), ("send 00 --ttl 5", ["expiration"]), ("status --timeout 5", ["wait"]),
+        ("relay run --db x", ["database"]), ("--verbose serve", ["log-level"]), ("-v", ["version"]),
+        ("relay purge --before 7d", ["older-than"]), ("relay purge --simulate", ["dry-run"]),
     ])
     func `an unknown option is told with those of its meaning`(line: String, meant: [String]) throws {
         let wrong = try #require(WrongWord(line.split(separator: " ").map(String.init)))
@@ -101,6 +116,45 @@ import Testing
     @Test(arguments: ["serve --colour red", "provider certificate --cert x", "--sevre"])
     func `an unknown option without a likely meaning is only named`(line: String) {
         #expect(WrongWord(line.split(separator: " ").map(String.init))?.message.contains("did you mean") == false)
+    }
+
+    @Test(arguments: [
+        ("send --device 00", "<token>"), ("send --token 00", "<token>"), ("clock advance --by 1h", "<time>"),
+    ])
+    func `an option for a value without a name is told so`(line: String, value: String) throws {
+        let wrong = try #require(WrongWord(line.split(separator: " ").map(String.init)))
+        #expect(wrong.message.hasSuffix(": did you mean '\(value)' without a name before it?"))
+    }
+
+    @Test(arguments: [
+        ("serve --api-port -5", "serve --api-port=-5"),
+        ("send 00 --badge -1 --alert x", "send 00 --badge=-1 --alert x"),
+        ("clock advance -1h", "clock advance -- -1h"), ("clock advance -1h --data X", "clock advance --data X -- -1h"),
+        ("relay revive --since -2h", "relay revive --since=-2h"), ("send -.5 -- x", "send -- -.5 x"),
+        ("agent set --clock -1h", "agent set --clock=-1h"), ("console token --days -3", "console token --days=-3"),
+        ("send 00 --alert -x", "send 00 --alert -x"), ("send - --badge 1", "send - --badge 1"),
+        ("send 00 -- -1", "send 00 -- -1"), ("-5", "-- -5"),
+    ])
+    func `a negative value is the value of its option`(line: String, right: String) {
+        let words = CommandArgument.withNegativeValues(line.split(separator: " ").map(String.init))
+        #expect(words.joined(separator: " ") == right)
+    }
+
+    @Test(arguments: [
+        ("help foo", "'foo' is not a command of 'herald'"), ("foo --help", "'foo' is not a command of 'herald'"),
+        ("help relay foo", "'foo' is not a command of 'herald relay'"),
+        ("relay foo --help", "'foo' is not a command of 'herald relay'"),
+        ("help serve foo", "'foo' is not a command of 'herald serve', which has none"),
+        ("help sevre", "did you mean 'herald serve'?"),
+    ])
+    func `help of what does not exist is told so`(line: String, message: String) {
+        let wrong = WrongWord(line.split(separator: " ").map(String.init), asksForHelp: true)
+        #expect(wrong?.message.contains(message) == true)
+    }
+
+    @Test(arguments: ["help", "help relay run", "relay --help", "--help serve", "serve --foo --help", "--version"])
+    func `help of what exists is given`(line: String) {
+        #expect(WrongWord(line.split(separator: " ").map(String.init), asksForHelp: true) == nil)
     }
 
     @Test(arguments: [

@@ -97,9 +97,9 @@ def test_every_command_that_takes_a_configuration_file_reads_it(by, tmp_path):
 
 
 def test_an_unknown_command_lists_the_commands():
-    result = herald("device", "add", check=False)
+    result = herald("device", "frobnicate", check=False)
     assert result.returncode == 64
-    assert "'add' is not a command of 'herald device': its commands are enroll, invite, invitations, withdraw, list, label, disconnect, revoke." in result.stderr
+    assert "'frobnicate' is not a command of 'herald device': its commands are enroll, invite, invitations, withdraw, list, label, disconnect, revoke." in result.stderr
 
 
 def test_a_path_of_one_character_is_a_path(tmp_path):

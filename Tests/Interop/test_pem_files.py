@@ -100,6 +100,38 @@ def test_provider_certificates_and_authorities_in_other_shapes_send(shared, toke
     assert send(shared, token, "--certificate", path).returncode == 0
 
 
+def test_a_bundle_is_read_in_any_order(shared, token, tmp_path):
+    pem = shared.provider_certificate().read_text()
+    leaf, authority, key = ("-----BEGIN " + part for part in pem.split("-----BEGIN ")[1:])
+    path = tmp_path / "provider.pem"
+    for parts in ((authority, leaf, key), (key, authority, leaf), (authority, key, leaf)):
+        path.write_text("".join(parts))
+        result = send(shared, token, "--certificate", path)
+        assert result.returncode == 0, result.stderr
+    path.write_text(leaf + openssl("genpkey", "-algorithm", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", text=True))
+    assert "its private key belongs to another certificate" in send(shared, token, "--certificate", path).stderr
+
+
+@pytest.mark.parametrize("key, options, words", [
+    (["ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"], ["-sha1"], "it is signed with SHA-1: sign it with SHA-256"),
+    (["rsa", "-pkeyopt", "rsa_keygen_bits:2048"], ["-sha1"], "it is signed with SHA-1: sign it with SHA-256"),
+    (["rsa", "-pkeyopt", "rsa_keygen_bits:2048"], ["-md5"], "it is signed with MD5"),
+    (["rsa", "-pkeyopt", "rsa_keygen_bits:2048"], ["-sha224"], "it is signed with SHA-224"),
+    (["rsa", "-pkeyopt", "rsa_keygen_bits:2048"], ["-sigopt", "rsa_padding_mode:pss"], "it is signed with RSA-PSS"),
+    (["rsa", "-pkeyopt", "rsa_keygen_bits:2048"], ["-sha3-256"], "it is signed with an algorithm that Herald does not take"),
+    (["rsa", "-pkeyopt", "rsa_keygen_bits:1024"], [], "its RSA key has 1024 bits, and 2048 to 8192 are needed"),
+    (["ec", "-pkeyopt", "ec_paramgen_curve:secp521r1"], [], "its key is of P-521, and one of P-256, P-384 or RSA is needed"),
+    (["ec", "-pkeyopt", "ec_paramgen_curve:secp256k1"], ["-sha1"], "its key is of another kind"),
+    (["ed25519"], [], "its key is of Ed25519"),
+], ids=lambda value: value if isinstance(value, str) else "")
+def test_a_request_that_cannot_be_used_is_told_what_it_is(shared, tmp_path, key, options, words):
+    request = tmp_path / "request.pem"
+    openssl("req", "-new", "-newkey", *key, *options, "-nodes", "-subj", "/CN=x", "-keyout", tmp_path / "key.pem", "-out", request)
+    result = herald("device", "enroll", "--data", shared.data, "--request", request, "--out", tmp_path / "d.pem", check=False)
+    assert result.returncode != 0 and words in result.stderr, result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
 def test_requests_and_public_keys_in_other_shapes_are_accepted(shared, tmp_path):
     key, request, public = (tmp_path / name for name in ("key.pem", "request.pem", "public.pem"))
     openssl("req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", "/CN=x",

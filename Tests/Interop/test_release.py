@@ -74,6 +74,49 @@ def test_a_workflow_has_the_form_that_github_documents(workflow):
     run(sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.github-workflows", workflow)
 
 
+def test_what_pip_installs_has_a_hash():
+    """In this tree: pip asks for all hashes as soon as it finds one."""
+    interop = ROOT / "Tests" / "Interop"
+    for name in ("requirements.txt", "requirements-alone.txt"):
+        text = (interop / name).read_text().replace("\\\n", "")
+        packages = [line for line in text.splitlines() if line and not line.lstrip().startswith("#")]
+        assert packages and all(re.match(r"\S+==\S+ .*--hash=sha256:", line) for line in packages), name
+    wanted = re.findall(r"(?m)^([\w.-]+).*==(\S+)", (interop / "requirements.in").read_text())
+    locked = {name: version for name, version in re.findall(r"(?m)^([\w.-]+)(?:\[.*\])?==(\S+)", (interop / "requirements.txt").read_text())}
+    for name, version in wanted:
+        assert locked[re.sub(r"[._]", "-", name.lower())] == version
+    installs = re.findall(r"(?m)pip install (.*)", (ROOT / "Makefile").read_text())
+    assert installs and all("$(PIP)" in line for line in installs)
+
+
+def test_a_resolution_that_is_there_is_used(tmp_path):
+    """`make release` on a second machine builds with the versions of the first one."""
+    dependency, package = tmp_path / "dependency", tmp_path / "package"
+    git = ["git", "-C", dependency, "-c", "user.name=x", "-c", "user.email=x@example.com"]
+    for folder, more in ((dependency, ""), (package, f'.package(url: "{dependency}", from: "1.0.0")')):
+        (folder / "Sources" / folder.name).mkdir(parents=True)
+        (folder / "Sources" / folder.name / "x.swift").touch()
+        (folder / "Package.swift").write_text(
+            f'// swift-tools-version: 6.0\nimport PackageDescription\nlet package = Package(name: "{folder.name}", '
+            f'products: [.library(name: "{folder.name}", targets: ["{folder.name}"])], '
+            f'dependencies: [{more}], targets: [.target(name: "{folder.name}")])\n'
+        )
+    run("git", "init", "--quiet", dependency)
+    run(*git, "add", ".")
+    run(*git, "commit", "--quiet", "--message", "one")
+    run(*git, "tag", "1.0.0")
+    resolve = ["make", "--file", ROOT / "Makefile", "--directory", package, "resolution"]
+    run(*resolve)
+    first = (package / "Package.resolved").read_text()
+    run(*git, "tag", "1.1.0")
+    run(*resolve)
+    assert (package / "Package.resolved").read_text() == first and '"version" : "1.0.0"' in first
+    (package / "Package.resolved").unlink()
+    run("rm", "-rf", package / ".build")
+    run(*resolve)
+    assert '"version" : "1.1.0"' in (package / "Package.resolved").read_text()
+
+
 def test_the_workflows_run_targets_that_exist():
     steps = [step for path in WORKFLOWS for job in yaml.safe_load(path.read_text())["jobs"].values() for step in job.get("steps", [])]
     targets = {target for step in steps for target in re.findall(r"(?m)^make ([a-z-]+)", step.get("run", ""))}

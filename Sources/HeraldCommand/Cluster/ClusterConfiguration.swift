@@ -84,7 +84,8 @@ struct ClusterConfiguration: Equatable, Sendable {
                 certificate.isEmpty
                 ? nil
                 : try Self.pem(certificate) { file throws(PEMFault) in
-                    (try file.certificateText(), try file.privateKey().text)
+                    let (certificates, key) = try file.identity()
+                    return (PEMFile.text(certificates: certificates), key.text)
                 }
             let trusted =
                 authorities.isEmpty

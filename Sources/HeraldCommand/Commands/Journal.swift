@@ -147,7 +147,7 @@ struct Journal: AsyncParsableCommand {
     private var terms: String {
         let options = [
             device.map { "device:\"\($0)\"" }, topic.map { "topic:\"\($0)\"" }, state.map { "state:\"\($0)\"" },
-            since.map { SearchMoment.duration($0) == nil ? "after:\"\($0)\"" : "after:-\($0)" },
+            since.map { DurationText.readWithUnit($0) == nil ? "after:\"\($0)\"" : "after:-\($0)" },
         ]
         return (words + options.compactMap(\.self)).joined(separator: " ")
     }
@@ -158,7 +158,7 @@ struct Journal: AsyncParsableCommand {
         return words.first.flatMap { NotificationID($0) }
     }
 
-    private var waitTime: Duration? { wait.flatMap { SearchMoment.duration($0) } }
+    private var waitTime: Duration? { wait.flatMap { DurationText.read($0) } }
 
     private var goal: JournalLife.Goal? {
         guard wait != nil else { return nil }

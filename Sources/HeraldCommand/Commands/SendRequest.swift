@@ -63,7 +63,7 @@ struct SendRequest: Sendable {
         }
         guard let span = DurationText.read(text) else {
             throw ValidationError(
-                "'\(LogText.escaped(text, limit: 64))' is not an expiration: UNIX seconds, 0, or like 1h."
+                "'\(LogText.escaped(text, limit: 64))' is not an expiration: \(Expiration.rule), or like 1h."
             )
         }
         return .at(now + span)

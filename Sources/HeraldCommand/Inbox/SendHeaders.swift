@@ -35,7 +35,7 @@ struct SendHeaders: Sendable {
         let types = PushType.allCases.map(\.rawValue).joined(separator: ", ")
         pushType = try read("apns-push-type", "one of \(types)") { PushType(rawValue: $0) }
         priority = try read("apns-priority", "10, 5 or 1") { UInt8($0).flatMap { Priority(rawValue: $0) } }
-        expiration = try read("apns-expiration", "in seconds since 1970, or 0 for one attempt") { Expiration($0) }
+        expiration = try read("apns-expiration", Expiration.rule) { Expiration($0) }
         collapseID = try read("apns-collapse-id", CollapseID.rule) { CollapseID($0)?.text }
         id = try read("apns-id", "a UUID") { NotificationID($0) }
         tag = try read("herald-tag", "1 to 64 characters") { (1...64).contains($0.count) ? $0 : nil }

@@ -83,9 +83,7 @@ struct RowOptions: ParsableArguments {
         if let olderThan {
             guard let age = DurationText.readWithUnit(olderThan) else {
                 let text = LogText.escaped(olderThan, limit: 64)
-                let hint =
-                    DurationText.read(olderThan) == nil ? "like 7d" : "which needs a unit, like \(text)d for days"
-                throw ValidationError("--older-than '\(text)' is not a duration, \(hint).")
+                throw ValidationError("--older-than '\(text)' \(DurationText.refusal(text)).")
             }
             before = now - age
         }

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import HeraldConsole
 import HeraldMailbox
 import HeraldModel
 import HeraldRelay
@@ -207,9 +208,10 @@ struct RelayRevive: AsyncParsableCommand {
         let now = ServiceClock().now()
         var start: WallTime?
         if let since {
-            guard let moment = WallTime(rfc3339: since) ?? DurationText.read(since).map({ now - $0 }) else {
+            guard let moment = SearchMoment.read(since, now: now) ?? SearchMoment.read("-\(since)", now: now) else {
+                let text = LogText.escaped(since, limit: 64)
                 throw ValidationError(
-                    "'\(LogText.escaped(since, limit: 64))' is not a time like 2026-11-21T02:34:56Z or 2h."
+                    "--since '\(text)' \(DurationText.refusal(text)), or a time like 2026-11-21T02:34:56Z."
                 )
             }
             start = moment

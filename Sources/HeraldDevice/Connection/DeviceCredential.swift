@@ -20,7 +20,7 @@ public struct DeviceCredential: Sendable {
     public init(pem: [UInt8]) throws {
         do {
             let file = try PEMFile(pem)
-            let certificates = try file.certificates()
+            let (certificates, key) = try file.identity()
             guard let own = try certificates.first.map({ try Certificate(derEncoded: $0) }),
                 let id = DeviceCredential.id(of: own)
             else {
@@ -32,9 +32,8 @@ public struct DeviceCredential: Sendable {
             self.id = id
             expires = WallTime(seconds: Int64(own.notValidAfter.timeIntervalSince1970))
             chain = try NIOSSLCertificate.all(certificates)
-            let key = try file.privateKey().der
             do {
-                self.key = try NIOSSLPrivateKey(bytes: key, format: .der)
+                self.key = try NIOSSLPrivateKey(bytes: key.der, format: .der)
             } catch {
                 throw PEMFault.unusable("private key")
             }

@@ -38,12 +38,7 @@ enum ChannelParser {
 
     static func expiration(_ fields: RequestFields) -> Result<Expiration, Refusal> {
         guard let expiration = fields.withValue(of: .apnsExpiration, { Expiration(utf8: $0) }) ?? nil else {
-            return .failure(
-                Refusal(
-                    .badExpirationDate,
-                    "apns-expiration is required: a whole number of seconds since 1970, or 0"
-                )
-            )
+            return .failure(Refusal(.badExpirationDate, "apns-expiration is required: \(Expiration.rule)"))
         }
         return .success(expiration)
     }

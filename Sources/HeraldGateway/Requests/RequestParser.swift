@@ -75,7 +75,7 @@ enum RequestParser {
         }
         if fields.has(.apnsExpiration) {
             guard let expiration = fields.withValue(of: .apnsExpiration, { Expiration(utf8: $0) }) ?? nil else {
-                return Refusal(.badExpirationDate, "apns-expiration is a whole number of seconds since 1970, or 0")
+                return Refusal(.badExpirationDate, "apns-expiration is \(Expiration.rule)")
             }
             request.expiration = expiration
         }

@@ -16,16 +16,16 @@ enum ProviderTLS {
         if !configuration.verifiesName { tls.certificateVerification = .noHostnameVerification }
         if let pem = configuration.authorities {
             do {
-                tls.trustRoots = .certificates(try certificates(try PEMFile(pem)))
+                tls.trustRoots = .certificates(try certificates(try PEMFile(pem).certificates()))
             } catch {
                 throw ProviderError(.badAuthority, "the file of the authority cannot be used: \(error)")
             }
         }
         if case .certificate(let pem) = configuration.credential.kind {
             do {
-                let file = try PEMFile(pem)
-                tls.certificateChain = try certificates(file).map { .certificate($0) }
-                tls.privateKey = .privateKey(try key(file))
+                let identity = try PEMFile(pem).identity()
+                tls.certificateChain = try certificates(identity.certificates).map { .certificate($0) }
+                tls.privateKey = .privateKey(try key(identity.key))
             } catch {
                 throw ProviderError(.badCredential, "the file of the certificate cannot be used: \(error)")
             }
@@ -43,13 +43,13 @@ enum ProviderTLS {
             }
             throw ProviderError(
                 .badCredential,
-                "the certificate and its key cannot be used: do they belong together? (\(TLSFault.words(for: error)))"
+                "the certificate and its key cannot be used: \(TLSFault.words(for: error))"
             )
         }
     }
 
-    private static func certificates(_ file: PEMFile) throws(PEMFault) -> [NIOSSLCertificate] {
-        try file.certificates().map { der throws(PEMFault) in
+    private static func certificates(_ all: [[UInt8]]) throws(PEMFault) -> [NIOSSLCertificate] {
+        try all.map { der throws(PEMFault) in
             guard let certificate = try? NIOSSLCertificate(bytes: der, format: .der) else {
                 throw PEMFault.unusable("certificate")
             }
@@ -57,9 +57,10 @@ enum ProviderTLS {
         }
     }
 
-    private static func key(_ file: PEMFile) throws(PEMFault) -> NIOSSLPrivateKey {
-        let der = try file.privateKey().der
-        guard let key = try? NIOSSLPrivateKey(bytes: der, format: .der) else { throw PEMFault.unusable("private key") }
-        return key
+    private static func key(_ key: PEMPrivateKey) throws(PEMFault) -> NIOSSLPrivateKey {
+        guard let own = try? NIOSSLPrivateKey(bytes: key.der, format: .der) else {
+            throw PEMFault.unusable("private key")
+        }
+        return own
     }
 }

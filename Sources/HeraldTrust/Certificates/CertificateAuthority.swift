@@ -67,12 +67,6 @@ package struct CertificateAuthority: Sendable {
         guard case .isCertificateAuthority = try? certificate.extensions.basicConstraints else {
             throw TrustError(.damaged, "the certificate in \(path) is not a certificate authority")
         }
-        if let key = bundle.key, key.publicKey != certificate.publicKey {
-            throw TrustError(
-                .damaged,
-                "the key in \(path) does not belong to its certificate: \(TrustError.copyFromBackup)"
-            )
-        }
         self.init(certificate: certificate, key: bundle.key)
     }
 

@@ -21,9 +21,13 @@ package struct PEMBundle: Sendable {
     package init(pem: [UInt8], path: String) throws {
         do {
             let file = try PEMFile(pem)
-            certificates = try file.certificates().map { try Certificate(derEncoded: $0) }
-            guard file.hasPrivateKey else { return }
-            key = try file.privateKey().certificateKey
+            guard file.hasPrivateKey else {
+                certificates = try file.certificates().map { try Certificate(derEncoded: $0) }
+                return
+            }
+            let identity = try file.identity()
+            certificates = try identity.certificates.map { try Certificate(derEncoded: $0) }
+            key = identity.key.certificateKey
             guard key != nil else { throw PEMFault("its private key is of a kind that no certificate here can have") }
         } catch let fault as PEMFault {
             throw TrustError(.damaged, "\(path) cannot be used: \(fault)")

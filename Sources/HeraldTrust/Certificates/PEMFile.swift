@@ -1,6 +1,7 @@
 package import Crypto
 import Foundation
 import SwiftASN1
+import X509
 
 /// The content of a file of certificates and keys, in any of the shapes in which people have it.
 ///
@@ -155,7 +156,27 @@ extension PEMFile {
     /// The certificates alone, as PEM that every tool reads.
     /// - Throws: ``PEMFault``.
     package func certificateText() throws(PEMFault) -> [UInt8] {
-        Array(try certificates().map { PEMFile.text("CERTIFICATE", der: $0) }.joined().utf8)
+        PEMFile.text(certificates: try certificates())
+    }
+
+    /// Certificates as PEM.
+    package static func text(certificates: [[UInt8]]) -> [UInt8] {
+        Array(certificates.map { text("CERTIFICATE", der: $0) }.joined().utf8)
+    }
+
+    /// The certificates and their private key, whatever their order in the file.
+    /// - Returns: Each certificate in DER: that of the key, then each one's issuer, then all others.
+    /// - Throws: ``PEMFault``, also if the key belongs to none of them.
+    package func identity() throws(PEMFault) -> (certificates: [[UInt8]], key: PEMPrivateKey) {
+        let (certificates, key) = (try certificates(), try privateKey())
+        // TLS judges a key of a kind that the library does not know.
+        guard let publicKey = key.certificateKey?.publicKey else { return (certificates, key) }
+        guard let chain = CertificateOrder.chain(certificates, of: publicKey) else {
+            let whose =
+                certificates.count == 1 ? "another certificate" : "none of its \(certificates.count) certificates"
+            throw PEMFault("its private key belongs to \(whose): put a key and its own certificate into it")
+        }
+        return (chain, key)
     }
 
     /// The only certificate signing request, in DER.

@@ -29,9 +29,6 @@ package struct ServerCertificate: Sendable {
         guard let own = bundle.certificates.first, let key = bundle.key else {
             throw TrustError(.damaged, "\(path) must have a certificate, its chain, and its private key")
         }
-        guard key.publicKey == own.publicKey else {
-            throw TrustError(.damaged, "the key in \(path) does not belong to its first certificate")
-        }
         chain = bundle.certificates.map(PEMBundle.der)
         keyPEM = try key.serializeAsPEM().pemString + "\n"
         names = Set((try? own.extensions.subjectAlternativeNames)?.compactMap { ServerName($0) } ?? [])

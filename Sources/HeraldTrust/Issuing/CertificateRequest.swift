@@ -1,5 +1,4 @@
 import Crypto
-import CryptoExtras
 import SwiftASN1
 import X509
 
@@ -29,22 +28,17 @@ package struct CertificateRequest {
         }
         let parsed: CertificateSigningRequest
         do {
-            parsed = try CertificateSigningRequest(derEncoded: try PEMFile(request).request())
-        } catch let fault as PEMFault {
-            throw TrustError(.badRequest, "the certificate signing request cannot be used: \(fault)")
+            let der = try PEMFile(request).request()
+            // The library fails for all of these without a word that says which.
+            if let fault = RequestFault(der) { throw PEMFault("\(fault)") }
+            parsed = try CertificateSigningRequest(derEncoded: der)
         } catch {
-            // The library also fails for short RSA keys.
-            throw TrustError(
-                .badRequest,
-                "the certificate signing request cannot be read: its key must be P-256, P-384, or RSA of 2048 to 8192 bits"
-            )
+            let fault = error as? PEMFault ?? PEMFault("\(RequestFault.damaged)")
+            throw TrustError(.badRequest, "the certificate signing request cannot be used: \(fault)")
         }
         // Proof that the requester has the private key.
         guard parsed.publicKey.isValidSignature(parsed.signature, for: parsed) else {
             throw TrustError(.badRequest, "the request is not signed with its own key")
-        }
-        guard CertificateRequest.isUsable(parsed.publicKey) else {
-            throw TrustError(.badRequest, "the request's key must be P-256, P-384, or RSA of 2048 to 8192 bits")
         }
         publicKey = parsed.publicKey
         commonName = CertificateRequest.commonName(parsed.subject)
@@ -54,12 +48,6 @@ package struct CertificateRequest {
     /// The issued certificate, its authority, and the generated key, if any.
     func pem(_ certificate: Certificate, authority: CertificateAuthority) throws -> String {
         try PEMBundle(certificates: [certificate, authority.certificate], key: key).pem()
-    }
-
-    /// Whether BoringSSL accepts a client certificate with this key by default.
-    private static func isUsable(_ key: Certificate.PublicKey) -> Bool {
-        if let rsa = _RSA.Signing.PublicKey(key) { return (2048...8192).contains(rsa.keySizeInBits) }
-        return P256.Signing.PublicKey(key) != nil || P384.Signing.PublicKey(key) != nil
     }
 
     private static func commonName(_ subject: DistinguishedName) -> String? {

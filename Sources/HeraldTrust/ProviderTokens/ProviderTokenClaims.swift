@@ -23,7 +23,7 @@ struct ProviderTokenClaims {
     ///
     /// - padding and the standard base 64 alphabet,
     /// - a signature in DER, which `openssl dgst` and Java produce,
-    /// - `iat` as a string or with a fraction (RFC 7519 §2 permits it),
+    /// - `iat` as a string, with a fraction or with an exponent (RFC 7519 §2 permits the last two),
     /// - a header without `alg` and `typ`, and unknown members.
     ///
     /// If there is an `alg`, it must be ES256. Key and algorithm of the check never depend on it, nor on `jwk`, `jku` or
@@ -80,20 +80,21 @@ struct ProviderTokenClaims {
             throw ParseError(why: "the token's iss is not ten of A-Z and 0-9")
         }
         guard let seconds = seconds(claims["iat"]) else {
-            throw ParseError(why: "the token's iat is not in seconds since 1970")
+            throw ParseError(why: "the token's iat is not a number of seconds since 1970")
         }
         return (team, seconds)
     }
 
-    /// The whole seconds of a text of digits, or of a number without sign and exponent.
+    /// The whole seconds of a number, however it is written, or of one in a text.
     private static func seconds(_ iat: JSON?) -> Int64? {
-        func isDigit(_ byte: UInt8) -> Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) }
         switch iat {
         case .string(let text):
-            return text.utf8.allSatisfy(isDigit) ? Int64(text) : nil
+            guard case .number(let number)? = try? JSON(Array(text.utf8), rules: rules) else { return nil }
+            return seconds(.number(number))
         case .number(let number):
-            let isPlain = number.text.utf8.allSatisfy { isDigit($0) || $0 == UInt8(ascii: ".") }
-            return isPlain ? Int64(number.text.prefix { $0 != "." }) : nil
+            // Only a fraction needs rounding, which a number beyond 2^53 does not have.
+            let whole = number.exactly(Int64.self) ?? number.double.flatMap { Int64(exactly: $0.rounded(.down)) }
+            return whole.flatMap { $0 >= 0 ? $0 : nil }
         default:
             return nil
         }

@@ -1,3 +1,4 @@
+import Crypto
 import Foundation
 import HeraldModel
 import HeraldTestSupport
@@ -16,6 +17,21 @@ import Testing
     @Test(arguments: ["", "no PEM", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"])
     func `a file without certificate is refused`(pem: String) {
         #expect(throws: DeviceError.self) { try DeviceCredential(pem: Array(pem.utf8)) }
+    }
+
+    @Test func `the certificate of the key counts, whatever the order of the file`() throws {
+        let pem = String(decoding: try IdentityFile.pem.get(), as: UTF8.self)
+        let parts = pem.components(separatedBy: "-----BEGIN ").dropFirst().map { "-----BEGIN " + $0 }
+        try #require(parts.count == 3)
+        for order in [[1, 0, 2], [2, 1, 0], [1, 2, 0]] {
+            let text = order.map { parts[$0] }.joined()
+            #expect(try DeviceCredential(pem: Array(text.utf8)).id.name == "kitchen")
+        }
+        let other = try #require(parts.first) + P256.Signing.PrivateKey().pemRepresentation
+        let error = #expect(throws: DeviceError.self) { try DeviceCredential(pem: Array(other.utf8)) }
+        #expect(
+            "\(error.map(String.init(describing:)) ?? "")".contains("its private key belongs to another certificate")
+        )
     }
 
     @Test func `a certificate without its key is refused`() throws {

@@ -265,6 +265,8 @@ struct `a request` {
         let refused = try #require(try ask([explain, ("apns-priority", "7")]))
         #expect(refused.body == #"{"reason":"BadPriority","explanation":"apns-priority is 10, 5 or 1"}"#)
         #expect(try ask([explain])?.fields["herald-explanation"] != nil)
+        let late = try #require(try ask([explain, ("apns-expiration", "9223372036854775807")]))
+        #expect(late.body.contains("of 18 digits at most"))
         #expect(try ask([("herald-explain", "0")])?.fields["herald-explanation"] == nil)
     }
 
