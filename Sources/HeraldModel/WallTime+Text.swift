@@ -2,6 +2,8 @@ extension WallTime {
     /// The first and the last moment that RFC 3339 can write in UTC, in milliseconds.
     private static let first: Int64 = -62_167_219_200_000
     private static let last: Int64 = 253_402_300_799_999
+    /// The last second of RFC 3339, the end of the year 9999.
+    package static let lastSecond = last / 1000
 
     /// The moment in RFC 3339, in UTC with milliseconds: `2026-11-21T02:34:56.789Z`.
     ///
