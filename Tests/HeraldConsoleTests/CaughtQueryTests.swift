@@ -18,7 +18,7 @@ struct CaughtQueryTests {
     }
 
     @Test(arguments: [
-        ("", true), ("  ", true), ("status:400", true), ("status:40", false), ("-status:200", true),
+        ("", true), ("  ", true), ("status:400", true), ("status:403", false), ("-status:200", true),
         ("-status:400", false),
         ("reason:badpayload", true), ("topic:com.example.chat device:kitchen", true),
         ("topic:com.example.chat device:hall", false),
