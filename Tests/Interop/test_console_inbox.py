@@ -26,7 +26,7 @@ def ask(service, method, path, body=None, status=200, **query):
     text = "?" + urllib.parse.urlencode(query) if query else ""
     request = urllib.request.Request(
         f"http://127.0.0.1:{service.listeners['console']}{path}{text}", method=method,
-        headers={"authorization": f"Bearer {token}"}, data=None if body is None else json.dumps(body).encode(),
+        headers={"authorization": f"Bearer {token}", "content-type": "application/json"}, data=None if body is None else json.dumps(body).encode(),
     )
     try:
         answer = urllib.request.urlopen(request, timeout=PATIENCE)
