@@ -29,16 +29,16 @@ package struct WebRoutes<Context: RequestContext> {
     }
 
     package mutating func get(_ path: String, _ parameters: [String] = [], _ handler: @escaping Handler) {
-        add(.get, path, parameters, handler)
+        add(.get, path, parameters, handler: handler)
     }
 
     /// Adds a route that takes no body, or an empty object.
     package mutating func post(_ path: String, _ parameters: [String] = [], _ handler: @escaping Handler) {
-        addWithoutBody(.post, path, parameters, handler)
+        addWithoutBody(.post, path, parameters, handler: handler)
     }
 
     package mutating func delete(_ path: String, _ parameters: [String] = [], _ handler: @escaping Handler) {
-        addWithoutBody(.delete, path, parameters, handler)
+        addWithoutBody(.delete, path, parameters, handler: handler)
     }
 
     package mutating func post<Body: Decodable & Sendable>(
@@ -46,7 +46,7 @@ package struct WebRoutes<Context: RequestContext> {
         _ type: Body.Type,
         _ handler: @escaping BodyHandler<Body>
     ) {
-        add(.post, path, type, handler)
+        add(.post, path, type, handler: handler)
     }
 
     package mutating func put<Body: Decodable & Sendable>(
@@ -54,7 +54,7 @@ package struct WebRoutes<Context: RequestContext> {
         _ type: Body.Type,
         _ handler: @escaping BodyHandler<Body>
     ) {
-        add(.put, path, type, handler)
+        add(.put, path, type, handler: handler)
     }
 
     /// Completes the group, after all its routes.
@@ -73,7 +73,7 @@ package struct WebRoutes<Context: RequestContext> {
         _ method: HTTPRequest.Method,
         _ path: String,
         _ type: Body.Type,
-        _ handler: @escaping BodyHandler<Body>
+        handler: @escaping BodyHandler<Body>
     ) {
         add(method, path, []) { [maximumBodyBytes] request, context in
             let body = try WebBody.json(try await WebBody.bytes(of: request, limit: maximumBodyBytes), as: Body.self)
@@ -85,7 +85,7 @@ package struct WebRoutes<Context: RequestContext> {
         _ method: HTTPRequest.Method,
         _ path: String,
         _ parameters: [String],
-        _ handler: @escaping Handler
+        handler: @escaping Handler
     ) {
         add(method, path, parameters) { [maximumBodyBytes] request, context in
             guard let body = try? await WebBody.bytes(of: request, limit: maximumBodyBytes),
@@ -101,7 +101,7 @@ package struct WebRoutes<Context: RequestContext> {
         _ method: HTTPRequest.Method,
         _ path: String,
         _ parameters: [String],
-        _ handler: @escaping Handler
+        handler: @escaping Handler
     ) {
         allowed[path, default: []].append(method)
         group.on(RouterPath(path), method: method) { request, context in

@@ -8,7 +8,7 @@ import Testing
 
 @testable import HeraldWeb
 
-/// What a route takes, and what it refuses.
+/// Parameters and bodies that a route takes or refuses.
 struct WebRoutesTests {
     private struct Order: Decodable {
         let name: String

@@ -138,7 +138,7 @@ def test_a_wait_for_what_no_message_can_have_is_refused_at_once(scene):
     for query, words in (("status:999", "one of 0, 1, "), ("id:xyz", "a UUID"), ("tag:", "1 to 64"), ("tag:" + "x" * 65, "1 to 64")):
         for method, name in (("GET", "q"), ("GET", "until"), ("DELETE", "q")):
             assert words in ask(scene, method, "/v1/caught", status=400, **{name: query})["error"]
-    # What is kept of a longer tag can be asked for, and a payload of any depth has its tag.
+    # The kept part of a longer tag can be asked for, and a payload of any depth has its tag.
     with Provider(scene, key=scene.key) as provider:
         provider.push(scene.away.token, headers=[("herald-tag", "y" * 80)])
         deep = '{"a":' + "[" * 600 + "]" * 600 + ',"aps":{},"herald":{"tag":"deep"}}'
@@ -162,7 +162,7 @@ def test_no_route_ignores_a_parameter_a_key_or_a_body(scene):
     drill = {"kind": "refuse", "reason": "Unregistered", "for": "1s"}
     for path, body, words in (
         ("/v1/drills", {**drill, "frist": 2}, "`frist`: did you mean `first`?"),
-        ("/v1/send", {"to": {}, "payload": {}, "header": {}}, "`header`: did you mean `headers`?"),
+        ("/v1/send", {"to": {"token": "00", "topic": TOPIC}, "payload": {}, "header": {}}, "`header`: did you mean `headers`?"),
         ("/v1/send", {"to": {"token": "00", "topic": TOPIC}, "payload": {}, "expiration": 1}, "`expiration`: the keys are to, "),
     ):
         assert words in ask(scene, "POST", path, body, status=400)["error"]
