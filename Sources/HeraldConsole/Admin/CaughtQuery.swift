@@ -77,7 +77,7 @@ package struct CaughtQuery: Hashable, Sendable {
         return Term(key: key, value: String(value).lowercased(), isNegated: isNegated)
     }
 
-    /// Describes the values of a key; nil if a message may have this one. A test would wait for others in vain.
+    /// Describes the values of a key; nil if a message may have this one.
     private static func rule(of key: Key, refusing value: String) -> String? {
         switch key {
         case .id: NotificationID(value) == nil ? "an apns-id or apns-unique-id, a UUID" : nil
