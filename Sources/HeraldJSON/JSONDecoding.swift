@@ -7,6 +7,31 @@ extension JSON {
         try TreeDecoder(self, at: []).decode(type)
     }
 
+    /// A member of an object whose type has no such key.
+    public struct UnknownKey: Error {
+        /// The key, behind those of the objects around it: `to.topics`.
+        public let path: String
+        /// Its last part.
+        public let name: String
+        /// The keys that the type asked for; not all of them if a value before was missing or wrong.
+        public let known: [String]
+        /// Whether ``known`` has all keys.
+        public let isComplete: Bool
+    }
+
+    /// Decodes a value like ``decode(_:)``, and refuses members for which a type has no coding key.
+    /// - Throws: ``UnknownKey`` before any other error, or as ``decode(_:)``.
+    public func decodeWhole<Value: Decodable>(_ type: Value.Type = Value.self) throws -> Value {
+        let search = KeySearch()
+        let decoder = TreeDecoder(self, at: [], search)
+        let result = Result { try decoder.decode(type) }
+        let isComplete = (try? result.get()) != nil
+        if let (path, name) = search.found {
+            throw UnknownKey(path: path, name: name, known: search.known, isComplete: isComplete)
+        }
+        return try result.get()
+    }
+
     /// Reads a text, and decodes a value from it.
     /// - Throws: ``JSON/Failure``, `DecodingError`, or the error of the type.
     public static func decode<Value: Decodable>(
@@ -31,25 +56,45 @@ extension JSON: Decodable {
     }
 }
 
+/// Finds the first unknown key of a text, and the keys that the type of its object asks for.
+private final class KeySearch {
+    var found: (path: String, name: String)?
+    var known: [String] = []
+
+    /// Whether the members have the first unknown key.
+    func finds<Key: CodingKey>(in members: JSON.Object, of type: Key.Type, at path: [any CodingKey]) -> Bool {
+        guard found == nil, let name = members.names.first(where: { Key(stringValue: $0) == nil }) else { return false }
+        let names = path.filter { $0.intValue == nil }.map(\.stringValue) + [name]
+        found = (names.joined(separator: "."), name)
+        return true
+    }
+}
+
 /// Decodes one value of a tree.
 private struct TreeDecoder: Decoder, SingleValueDecodingContainer {
     let json: JSON
     let codingPath: [any CodingKey]
+    /// Nil if unknown keys are ignored.
+    let search: KeySearch?
     var userInfo: [CodingUserInfoKey: Any] { [:] }
 
-    init(_ json: JSON, at path: [any CodingKey]) {
+    init(_ json: JSON, at path: [any CodingKey], _ search: KeySearch? = nil) {
         self.json = json
         codingPath = path
+        self.search = search
     }
 
     func container<Key: CodingKey>(keyedBy type: Key.Type) throws -> KeyedDecodingContainer<Key> {
         guard let members = json.members else { throw mismatch([String: JSON].self) }
-        return KeyedDecodingContainer(KeyedReader(members: members, codingPath: codingPath))
+        let isFound = search?.finds(in: members, of: type, at: codingPath) ?? false
+        return KeyedDecodingContainer(
+            KeyedReader(members: members, codingPath: codingPath, search: search, isFound: isFound)
+        )
     }
 
     func unkeyedContainer() throws -> any UnkeyedDecodingContainer {
         guard let elements = json.elements else { throw mismatch([JSON].self) }
-        return UnkeyedReader(elements: elements, codingPath: codingPath)
+        return UnkeyedReader(elements: elements, codingPath: codingPath, search: search)
     }
 
     func singleValueContainer() -> any SingleValueDecodingContainer { self }
@@ -73,10 +118,13 @@ private struct TreeDecoder: Decoder, SingleValueDecodingContainer {
 private struct KeyedReader<Key: CodingKey>: KeyedDecodingContainerProtocol {
     let members: JSON.Object
     let codingPath: [any CodingKey]
+    let search: KeySearch?
+    /// Whether these members have the unknown key.
+    let isFound: Bool
 
     var allKeys: [Key] { members.names.compactMap { Key(stringValue: $0) } }
 
-    func contains(_ key: Key) -> Bool { members[key.stringValue] != nil }
+    func contains(_ key: Key) -> Bool { member(key) != nil }
 
     func decodeNil(forKey key: Key) throws -> Bool { try decoder(key).decodeNil() }
 
@@ -95,22 +143,28 @@ private struct KeyedReader<Key: CodingKey>: KeyedDecodingContainerProtocol {
         try decoder(key).unkeyedContainer()
     }
 
-    func superDecoder() -> any Decoder { TreeDecoder(members["super"] ?? .null, at: codingPath) }
+    func superDecoder() -> any Decoder { TreeDecoder(members["super"] ?? .null, at: codingPath, search) }
 
     func superDecoder(forKey key: Key) throws -> any Decoder { try decoder(key) }
 
+    private func member(_ key: Key) -> JSON? {
+        if isFound, let search, !search.known.contains(key.stringValue) { search.known.append(key.stringValue) }
+        return members[key.stringValue]
+    }
+
     private func decoder(_ key: Key) throws -> TreeDecoder {
-        guard let json = members[key.stringValue] else {
+        guard let json = member(key) else {
             let reason = "there is no member \(key.stringValue)"
             throw DecodingError.keyNotFound(key, .init(codingPath: codingPath, debugDescription: reason))
         }
-        return TreeDecoder(json, at: codingPath + [key])
+        return TreeDecoder(json, at: codingPath + [key], search)
     }
 }
 
 private struct UnkeyedReader: UnkeyedDecodingContainer {
     let elements: [JSON]
     let codingPath: [any CodingKey]
+    let search: KeySearch?
     var currentIndex = 0
 
     var count: Int? { elements.count }
@@ -154,6 +208,6 @@ private struct UnkeyedReader: UnkeyedDecodingContainer {
             let context = DecodingError.Context(codingPath: path, debugDescription: "the array has no more elements")
             throw DecodingError.valueNotFound(JSON.self, context)
         }
-        return TreeDecoder(elements[currentIndex], at: path)
+        return TreeDecoder(elements[currentIndex], at: path, search)
     }
 }

@@ -11,11 +11,20 @@ extension JSON {
         /// The most values of one text, nested ones included.
         public var maximumValues: Int
 
+        /// The nesting below which arrays and objects are read, but kept as `null`.
+        public var keptDepth: Int
+
         /// Creates rules.
-        public init(isLenient: Bool, maximumDepth: Int = 512, maximumValues: Int = .max) {
+        public init(
+            isLenient: Bool,
+            maximumDepth: Int = 512,
+            maximumValues: Int = .max,
+            keptDepth: Int = .max
+        ) {
             self.isLenient = isLenient
             self.maximumDepth = maximumDepth
             self.maximumValues = maximumValues
+            self.keptDepth = keptDepth
         }
 
         /// Refuses repeated names and halves of surrogate pairs.
@@ -165,6 +174,7 @@ private struct Parser {
 
     private mutating func close() -> JSON {
         let closed = open.removeLast()
+        guard open.count < rules.keptDepth else { return .null }
         return closed.isObject ? .object(closed.members) : .array(closed.elements)
     }
 

@@ -34,6 +34,11 @@ package struct HostPort: Hashable, Sendable {
         self.init(host: String(host), port: port)
     }
 
+    /// An address of version 6 without the brackets of a URL; other texts as they are.
+    package static func unbracketed(_ text: String) -> String {
+        text.hasSuffix("]") ? HostPort(text, defaultPort: 1)?.host ?? text : text
+    }
+
     /// An example to write instead of a text that is not a host and a port.
     package static func example(insteadOf text: String, port: Int) -> String {
         text.contains("::") || text.count { $0 == ":" } > 1 ? "[::1]:\(port), with brackets" : "localhost:\(port)"

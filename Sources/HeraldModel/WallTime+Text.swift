@@ -5,6 +5,8 @@ extension WallTime {
 
     /// Whether RFC 3339 can write the moment.
     package var hasRFC3339: Bool { (WallTime.firstRFC3339...WallTime.lastRFC3339).contains(milliseconds) }
+    /// The last second of RFC 3339, the end of the year 9999.
+    package static let lastSecond = lastRFC3339 / 1000
 
     /// The moment in RFC 3339, in UTC with milliseconds: `2026-11-21T02:34:56.789Z`.
     ///

@@ -33,20 +33,23 @@ struct ScreenRoutes: Sendable {
             return WebReply.bytes(asset.bytes, type: asset.type)
         }
         let api = router.group("api")
-        api.get("device") { _, _ in try WebReply.json(await view.snapshot()) }
         api.post("device") { request, _ in try await perform(request) }
-        api.get("events") { _, _ in try events() }
-        api.get("send") { _, _ in try WebReply.json(ScreenSendLine(line: configuration.sendLine)) }
-        api.get("shown") { request, _ in try await displayLog(request) }
-        api.get("shown/:id") { request, context in try await shown(try context.parameters.require("id"), request) }
-        api.get("apps/:topic/icon") { _, context in
+        var routes = WebRoutes(api)
+        routes.get("device") { _, _ in try WebReply.json(await view.snapshot()) }
+        routes.get("events") { _, _ in try events() }
+        routes.get("send") { _, _ in try WebReply.json(ScreenSendLine(line: configuration.sendLine)) }
+        routes.get("shown", ["after", "limit"]) { request, _ in try await displayLog(request) }
+        routes.get("shown/:id", ["wait"]) { request, context in
+            try await shown(try context.parameters.require("id"), request)
+        }
+        routes.get("apps/:topic/icon") { _, context in
             try await file(.icon, of: try context.parameters.require("topic"), named: "icon")
         }
-        api.get("apps/:topic/sounds/:name") { _, context in
+        routes.get("apps/:topic/sounds/:name") { _, context in
             let name = try context.parameters.require("name")
             return try await file(.sound, of: try context.parameters.require("topic"), named: decoded(name))
         }
-        api.get("apps/:topic/images/:name") { _, context in
+        routes.get("apps/:topic/images/:name") { _, context in
             let name = try context.parameters.require("name")
             return try await file(.image, of: try context.parameters.require("topic"), named: decoded(name))
         }

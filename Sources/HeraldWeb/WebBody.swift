@@ -1,4 +1,5 @@
 import HeraldJSON
+import HeraldModel
 package import Hummingbird
 import NIOCore
 
@@ -14,25 +15,19 @@ package enum WebBody {
         }
     }
 
-    /// The body, decoded from JSON.
-    /// - Throws: ``WebRefusal``: 400 with the missing or mistyped key, or 413.
-    package static func json<Value: Decodable>(
-        of request: Request,
-        as type: Value.Type,
-        limit: Int
-    ) async throws -> Value {
-        try json(try await bytes(of: request, limit: limit), as: type)
-    }
-
     /// The value of a body.
-    /// - Throws: ``WebRefusal``: 400 with the key that is missing, mistyped or out of range.
+    /// - Throws: ``WebRefusal``: 400 with the key that is unknown, missing, mistyped or out of range.
     package static func json<Value: Decodable>(_ bytes: [UInt8], as type: Value.Type) throws -> Value {
         do {
-            return try JSON.decode(type, from: bytes)
+            return try JSON(bytes).decodeWhole(type)
         } catch let refusal as WebRefusal {
             throw refusal
         } catch let failure as JSON.Failure {
             throw WebRefusal(400, "the body cannot be read: \(failure)")
+        } catch let error as JSON.UnknownKey {
+            let keys = error.isComplete ? "the keys are \(error.known.joined(separator: ", "))" : "see /openapi.yaml"
+            let words = LikelyKey.words(error.name, in: error.known) ?? keys
+            throw WebRefusal(400, "unknown key `\(String(error.path.unicodeScalars.prefix(64)))`: \(words)")
         } catch DecodingError.keyNotFound(let key, _) {
             throw WebRefusal(400, "`\(key.stringValue)` is missing")
         } catch DecodingError.typeMismatch(_, let context), DecodingError.valueNotFound(_, let context) {

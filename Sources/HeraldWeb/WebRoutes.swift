@@ -1,4 +1,6 @@
 import HTTPTypes
+import HeraldJSON
+import HeraldModel
 package import Hummingbird
 
 /// The methods that a path may allow.
@@ -7,20 +9,53 @@ package enum WebMethods {
 }
 
 /// Adds routes to a group, and answers other methods of their paths with 405 (RFC 9110 §15.5.6).
+///
+/// A route takes the parameters and the body that it declares, and refuses all others with 400: a misspelt one would be
+/// ignored, and a request would do more than was meant.
 package struct WebRoutes<Context: RequestContext> {
     package typealias Handler = @Sendable (Request, Context) async throws -> Response
+    package typealias BodyHandler<Body> = @Sendable (Body, Request, Context) async throws -> Response
 
     private let group: RouterGroup<Context>
+    private let maximumBodyBytes: Int
     private var allowed: [String: [HTTPRequest.Method]] = [:]
 
-    package init(_ group: RouterGroup<Context>) {
+    /// - Parameters:
+    ///   - group: The group of the routes.
+    ///   - maximumBodyBytes: The longest body, in bytes.
+    package init(_ group: RouterGroup<Context>, maximumBodyBytes: Int = 1 << 16) {
         self.group = group
+        self.maximumBodyBytes = maximumBodyBytes
     }
 
-    package mutating func get(_ path: String, _ handler: @escaping Handler) { add(.get, path, handler) }
-    package mutating func post(_ path: String, _ handler: @escaping Handler) { add(.post, path, handler) }
-    package mutating func put(_ path: String, _ handler: @escaping Handler) { add(.put, path, handler) }
-    package mutating func delete(_ path: String, _ handler: @escaping Handler) { add(.delete, path, handler) }
+    package mutating func get(_ path: String, _ parameters: [String] = [], _ handler: @escaping Handler) {
+        add(.get, path, parameters, handler: handler)
+    }
+
+    /// Adds a route that takes no body, or an empty object.
+    package mutating func post(_ path: String, _ parameters: [String] = [], _ handler: @escaping Handler) {
+        addWithoutBody(.post, path, parameters, handler: handler)
+    }
+
+    package mutating func delete(_ path: String, _ parameters: [String] = [], _ handler: @escaping Handler) {
+        addWithoutBody(.delete, path, parameters, handler: handler)
+    }
+
+    package mutating func post<Body: Decodable & Sendable>(
+        _ path: String,
+        _ type: Body.Type,
+        _ handler: @escaping BodyHandler<Body>
+    ) {
+        add(.post, path, type, handler: handler)
+    }
+
+    package mutating func put<Body: Decodable & Sendable>(
+        _ path: String,
+        _ type: Body.Type,
+        _ handler: @escaping BodyHandler<Body>
+    ) {
+        add(.put, path, type, handler: handler)
+    }
 
     /// Completes the group, after all its routes.
     package func refuseOtherMethods() {
@@ -34,8 +69,60 @@ package struct WebRoutes<Context: RequestContext> {
         }
     }
 
-    private mutating func add(_ method: HTTPRequest.Method, _ path: String, _ handler: @escaping Handler) {
+    private mutating func add<Body: Decodable & Sendable>(
+        _ method: HTTPRequest.Method,
+        _ path: String,
+        _ type: Body.Type,
+        handler: @escaping BodyHandler<Body>
+    ) {
+        add(method, path, []) { [maximumBodyBytes] request, context in
+            let body = try WebBody.json(try await WebBody.bytes(of: request, limit: maximumBodyBytes), as: Body.self)
+            return try await handler(body, request, context)
+        }
+    }
+
+    private mutating func addWithoutBody(
+        _ method: HTTPRequest.Method,
+        _ path: String,
+        _ parameters: [String],
+        handler: @escaping Handler
+    ) {
+        add(method, path, parameters) { [maximumBodyBytes] request, context in
+            guard let body = try? await WebBody.bytes(of: request, limit: maximumBodyBytes),
+                body.isEmpty || JSON.Object(body)?.isEmpty == true
+            else {
+                throw WebRefusal(400, "this request takes no body: remove it")
+            }
+            return try await handler(request, context)
+        }
+    }
+
+    private mutating func add(
+        _ method: HTTPRequest.Method,
+        _ path: String,
+        _ parameters: [String],
+        handler: @escaping Handler
+    ) {
         allowed[path, default: []].append(method)
-        group.on(RouterPath(path), method: method, use: handler)
+        group.on(RouterPath(path), method: method) { request, context in
+            try Self.check(request, parameters)
+            return try await handler(request, context)
+        }
+    }
+
+    /// Refuses a parameter that the route does not have, and one that comes twice.
+    private static func check(_ request: Request, _ known: [String]) throws {
+        var rest = known
+        for (name, _) in request.uri.queryParameters {
+            let name = String(name.unicodeScalars.prefix(64))
+            if let place = rest.firstIndex(of: name) {
+                rest.remove(at: place)
+            } else if known.contains(name) {
+                throw WebRefusal(400, "the parameter \(name) appears more than once")
+            } else {
+                let names = known.isEmpty ? "this request has none" : "they are \(known.joined(separator: ", "))"
+                throw WebRefusal(400, "unknown parameter `\(name)`: \(LikelyKey.words(name, in: known) ?? names)")
+            }
+        }
     }
 }

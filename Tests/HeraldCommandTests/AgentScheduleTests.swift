@@ -43,10 +43,19 @@ import Testing
         for (payload, words) in [
             (#"{"aps":"hello"}"#, "aps is not an object"), (#"{"aps":null}"#, "aps is not an object"),
             (#"{"aps":{"alert":5}}"#, "alert is not a text or an object"),
+            (#"{"aps":{},"x":\#(String(repeating: "[", count: 500))"#, "nested deeper than 500 arrays and objects"),
+            (#"{"aps":{"#, "not a JSON object"), ("{]", "not a JSON object"),
         ] {
             let error = try #require(throws: (any Error).self) { try content(payload, ["--title", "T"]) }
             #expect("\(error)".contains(words))
         }
+    }
+
+    @Test(arguments: ["+3650000d", "+36526d", "1h", "soon"])
+    func `a clock that cannot be set names its limit`(text: String) async throws {
+        let command = try AgentSet.parse(["--clock", text])
+        let error = await #expect(throws: (any Error).self) { try await command.run() }
+        #expect("\(try #require(error))".contains("at most ten years (3652d) either way"))
     }
 
     @Test(arguments: ["id", "alert", "title", "sound", "category", "thread"])

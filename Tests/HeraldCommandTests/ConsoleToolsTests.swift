@@ -84,8 +84,19 @@ struct ConsoleToolsTests {
         for wrong in [
             ["x": "y"], ["apns-priority": "7"], ["apns-id": "1"], ["apns-push-type": "?"], ["herald-tag": ""],
             ["apns-collapse-id": "a\tb"], ["apns-collapse-id": ""], ["apns-collapse-id": "a\u{9F}"],
+            ["apns-priority": "5", "APNS-Priority": "10"],
         ] {
             #expect(throws: AdminError.self) { try SendHeaders(wrong) }
         }
+    }
+
+    @Test(arguments: [
+        "a\r\nb", "a\nb", "a\rb", "a\0b", "a\tb", " a", "a ", "a\u{7F}", String(repeating: "e\u{301}", count: 33),
+    ])
+    func `a value that no field may have is refused with the field's name`(tag: String) {
+        let error = #expect(throws: AdminError.self) { try SendHeaders(["herald-tag": tag]) }
+        #expect(error?.code == .badRequest && error?.message.hasPrefix("herald-tag is 1 to 64 characters") == true)
+        let other = #expect(throws: AdminError.self) { try SendHeaders(["apns-priority\(tag)": "5"]) }
+        #expect(other?.code == .badRequest)
     }
 }

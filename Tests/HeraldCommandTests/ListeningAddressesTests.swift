@@ -47,6 +47,17 @@ import Testing
         #expect(ServiceVariables(listeners, folder: folder).lines.contains("CONSOLE_URL=https://localhost:2190"))
     }
 
+    @Test(arguments: [
+        ("fd00::1", "[fd00::1]"), ("::ffff:127.0.0.2", "[::ffff:127.0.0.2]"), ("127.0.0.2", "127.0.0.2"),
+    ])
+    func `hosts of the variables stand in URLs`(host: String, shown: String) {
+        var listeners = all
+        listeners.name = host
+        let variables = ServiceVariables(listeners, folder: DataFolder(path: "/srv/herald"))
+        let lines = variables.lines.map { $0.filter { $0 != "'" } }
+        #expect(lines.contains("APNS_HOST=\(shown)") && lines.contains("MQTT_HOST=\(shown)"))
+    }
+
     /// A certificate of Herald's own names every address that the service listens on.
     @Test(arguments: [
         ("127.0.0.1", "localhost"), ("::1", "localhost"), ("0.0.0.0", "localhost"), ("::", "localhost"),

@@ -203,6 +203,14 @@ import Testing
         #expect(message.contains("herald.yaml:2: unknown key `api-prot`: did you mean `api-port`?"))
     }
 
+    @Test func `an address may have the brackets of a URL, and no port`() throws {
+        let read = try configuration(["--host", "[::1]", "--console-host", "[::]", "--hostname", "[fd00::1]"])
+        #expect((read.host, read.consoleHost) == ("::1", "::") && read.hostnames == ["fd00::1"])
+        for wrong in ["[::1]:2197", "127.0.0.1:2197", "localhost:1", "[localhost]", "::1]", "a b", "a/b"] {
+            #expect(throws: CommandError.self, "\(wrong)") { try configuration(["--host", wrong]) }
+        }
+    }
+
     @Test func `an unknown key that resembles nothing is refused`() throws {
         #expect(try complaint(file: "colour: blue").contains("unknown key `colour`: remove it"))
     }

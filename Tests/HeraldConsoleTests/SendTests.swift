@@ -41,6 +41,25 @@ struct SendTests {
     }
 
     @Test(arguments: [
+        (
+            #"{"to":{"token":"00","topic":"a.b"},"payload":{},"header":{}}"#,
+            "unknown key `header`: did you mean `headers`?"
+        ),
+        (
+            #"{"to":{"token":"00","topic":"a.b"},"payload":{},"expiration":0}"#,
+            "unknown key `expiration`: the keys are to, environment, headers, payload"
+        ),
+        (#"{"to":{"token":"00","topics":"a.b"},"payload":{}}"#, "unknown key `to.topics`: did you mean `topic`?"),
+        (
+            #"{"to":[{"token":"00","topic":"a.b"},{"token":"00","topic":"a.b","devise":"x"}],"payload":{}}"#,
+            "unknown key `to.devise`: did you mean `device`?"
+        ),
+    ])
+    func `a key that an order does not have is refused, also further in`(text: String, words: String) {
+        #expect(throws: WebRefusal(400, words)) { try order(text) }
+    }
+
+    @Test(arguments: [
         #"{"to":{"topic":"a.b"},"payload":{}}"#, #"{"to":{"device":"a","token":"00","topic":"a.b"},"payload":{}}"#,
         #"{"to":[],"payload":{}}"#, #"{"to":{"token":"00","topic":"a.b"}}"#,
         #"{"to":{"token":"00","topic":"a.b"},"payload":[]}"#,

@@ -23,6 +23,14 @@ struct HostPortTests {
         #expect(HostPort(text, defaultPort: 2197) == nil)
     }
 
+    @Test(arguments: [
+        ("[::1]", "::1"), ("[fe80::1%eth0]", "fe80::1%eth0"), ("::1", "::1"), ("localhost", "localhost"),
+        ("[localhost]", "[localhost]"), ("[::1]:1", "[::1]:1"), ("]", "]"), ("", ""),
+    ])
+    func bracketsOfAnAddressAreRemoved(_ text: String, _ host: String) {
+        #expect(HostPort.unbracketed(text) == host)
+    }
+
     @Test func theHintNamesBrackets() {
         #expect(HostPort.example(insteadOf: "::1:2197", port: 2197) == "[::1]:2197, with brackets")
         #expect(HostPort.example(insteadOf: "localhost:x", port: 2197) == "localhost:2197")

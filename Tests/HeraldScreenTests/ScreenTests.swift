@@ -139,7 +139,7 @@ import Testing
             #expect(all.body.contains(MadeUpDevice.seen.description))
             let news = try await harness.ask("GET", base + "/api/shown?after=4")
             #expect(news.body.contains(#""records":[]"#))
-            for query in ["after=-1", "after=x", "limit=0", "limit=1001"] {
+            for query in ["after=-1", "after=x", "limit=0", "limit=1001", "afer=4", "after=4&after=5"] {
                 #expect(try await harness.ask("GET", base + "/api/shown?" + query).status == 400, "\(query)")
             }
             #expect(try await harness.ask("GET", base + "/api/send").body == #"{"line":"curl {token}"}"#)

@@ -176,6 +176,14 @@ struct ProviderTokenTests {
         (#"{"alg":"ES256"}"#, Self.iat, "the token has no kid: its header names the key"),
         (#"{"alg":"ES256","kid":"abc"}"#, Self.iat, "the token's kid is not ten of A-Z and 0-9"),
         (#"{"alg":"ES256","kid":"ABC123DEFG"}"#, Self.iat * 1000, "the token's iat is in milliseconds: write seconds"),
+        (
+            #"{"alg":"ES256","kid":"ABC123DEFG"}"#, 253_402_300_800,
+            "the token's iat is not from 0 to 253402300799, in seconds since 1970"
+        ),
+        (
+            #"{"alg":"ES256","kid":"ABC123DEFG"}"#, Int.max,
+            "the token's iat is not from 0 to 253402300799, in seconds since 1970"
+        ),
         (#"{"alg":"ES256","kid":"ABC123DEFG"}"#, Self.iat + 999, "the token was issued 999 seconds in the future"),
     ])
     func `a refusal names the mistake`(header: String, iat: Int, words: String) throws {

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import shlex
 import socket
 import subprocess
 
@@ -12,10 +13,10 @@ from relay import Relay, sending
 from service import HERALD, PATIENCE, TOPIC, eventually, free_port, herald
 
 
-@pytest.mark.parametrize("host", ["127.0.0.2", "::1", "0.0.0.0"])
+@pytest.mark.parametrize("host", ["127.0.0.2", "[::1]", "::ffff:127.0.0.2", "0.0.0.0"])
 def test_commands_on_a_folder_reach_its_service(fresh, tmp_path, host):
     service = fresh("--host", host).start()
-    shown = f"[{host}]" if ":" in host else host
+    shown = f"[{host}]" if ":" in host and "[" not in host else host
     assert f"provider API   https://{shown}:{service.listeners['api']}" in service.lines
     provider, identity = service.provider_certificate(), tmp_path / "device.pem"
     herald("device", "enroll", "--data", service.data, "--out", identity)
@@ -37,13 +38,11 @@ def test_commands_on_a_folder_reach_its_service(fresh, tmp_path, host):
         agent.terminate()
         agent.wait(timeout=PATIENCE)
     # Any client reaches it by what the variables say.
-    variables = dict(line.split("=", 1) for line in herald("status", "--env", "--data", service.data).stdout.splitlines())
-    name = variables["APNS_HOST"]
-    place = f"[{name}]" if ":" in name else name
+    variables = dict(word.split("=", 1) for word in shlex.split(herald("status", "--env", "--data", service.data).stdout))
     answer = subprocess.run(
         ["curl", "-sS", "--http2", "--cacert", variables["APNS_CA_FILE"], "--cert", provider, "-d", "{\"aps\":{\"alert\":\"x\"}}",
          "-o", os.devnull, "-w", "%{http_code}", "-H", f"apns-topic: {TOPIC}", "-H", "apns-push-type: alert",
-         f"https://{place}:{variables['APNS_PORT']}/3/device/{token}"],
+         f"https://{variables['APNS_HOST']}:{variables['APNS_PORT']}/3/device/{token}"],
         capture_output=True, text=True, timeout=PATIENCE,
     )
     assert answer.stdout == "200", answer.stderr

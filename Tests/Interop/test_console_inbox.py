@@ -12,11 +12,12 @@ import urllib.parse
 import urllib.request
 
 import pytest
+import yaml
 
 import channels
 from binary import Binary, framed
 from provider import Provider, away_device, listening_device, provider_token
-from service import HERALD, PATIENCE, TEAM, TOPIC, Service, eventually, herald
+from service import HERALD, PATIENCE, ROOT, TEAM, TOPIC, Service, eventually, herald
 
 
 def ask(service, method, path, body=None, status=200, **query):
@@ -25,7 +26,7 @@ def ask(service, method, path, body=None, status=200, **query):
     text = "?" + urllib.parse.urlencode(query) if query else ""
     request = urllib.request.Request(
         f"http://127.0.0.1:{service.listeners['console']}{path}{text}", method=method,
-        headers={"authorization": f"Bearer {token}"}, data=None if body is None else json.dumps(body).encode(),
+        headers={"authorization": f"Bearer {token}", "content-type": "application/json"}, data=None if body is None else json.dumps(body).encode(),
     )
     try:
         answer = urllib.request.urlopen(request, timeout=PATIENCE)
@@ -129,8 +130,44 @@ def test_a_wait_ends_when_enough_came_and_says_so_otherwise(scene):
         assert words in ask(scene, "GET", "/v1/caught", status=400, **{"q": "", name: "tagg:x"})["error"]
     assert "count" in ask(scene, "GET", "/v1/caught", status=400, count=0)["error"]
     for method in ("GET", "DELETE"):
-        assert "there is no parameter tag: the parameters are q" in ask(scene, method, "/v1/caught", status=400, tag="count")["error"]
+        assert "unknown parameter `tag`: they are q" in ask(scene, method, "/v1/caught", status=400, tag="count")["error"]
     assert len(caught(scene, "tag:count")) == 4
+
+
+def test_a_wait_for_what_no_message_can_have_is_refused_at_once(scene):
+    for query, words in (("status:999", "one of 0, 1, "), ("id:xyz", "a UUID"), ("tag:", "1 to 64"), ("tag:" + "x" * 65, "1 to 64")):
+        for method, name in (("GET", "q"), ("GET", "until"), ("DELETE", "q")):
+            assert words in ask(scene, method, "/v1/caught", status=400, **{name: query})["error"]
+    # The kept part of a longer tag can be asked for, and a payload of any depth has its tag.
+    with Provider(scene, key=scene.key) as provider:
+        provider.push(scene.away.token, headers=[("herald-tag", "y" * 80)])
+        deep = '{"a":' + "[" * 600 + "]" * 600 + ',"aps":{},"herald":{"tag":"deep"}}'
+        provider.push(scene.away.token, deep.encode())
+    assert len(caught(scene, "tag:" + "y" * 64)) == len(caught(scene, "tag:deep")) == 1
+
+
+def test_no_route_ignores_a_parameter_a_key_or_a_body(scene):
+    paths = yaml.safe_load((ROOT / "Sources/HeraldConsole/Resources/openapi.yaml").read_text())["paths"]
+    routes = [(path.replace("{", "").replace("}", ""), method.upper(), route)
+              for path, methods in paths.items() if path.startswith("/v1/")
+              for method, route in methods.items() if method in ("get", "post", "put", "delete")]
+    assert len(routes) > 50
+    for path, method, route in routes:
+        error = ask(scene, method, path, status=400, nonsense=1)["error"]
+        assert error.startswith("unknown parameter `nonsense`"), (method, path, error)
+        if method != "GET":
+            error = ask(scene, method, path, {"nonsense": 1}, status=400)["error"]
+            words = "unknown key `nonsense`" if "requestBody" in route else "this request takes no body"
+            assert error.startswith(words), (method, path, error)
+    drill = {"kind": "refuse", "reason": "Unregistered", "for": "1s"}
+    for path, body, words in (
+        ("/v1/drills", {**drill, "frist": 2}, "`frist`: did you mean `first`?"),
+        ("/v1/send", {"to": {"token": "00", "topic": TOPIC}, "payload": {}, "header": {}}, "`header`: did you mean `headers`?"),
+        ("/v1/send", {"to": {"token": "00", "topic": TOPIC}, "payload": {}, "expiration": 1}, "`expiration`: the keys are to, "),
+    ):
+        assert words in ask(scene, "POST", path, body, status=400)["error"]
+    assert "`minute`: did you mean `minutes`?" in ask(scene, "PUT", "/v1/catch", {"topics": "all", "minute": 1}, status=400)["error"]
+    assert ask(scene, "GET", "/v1/drills") == [] and "true or false" in ask(scene, "GET", "/v1/apps", status=400, unused="yes")["error"]
 
 
 def test_broadcasts_and_the_binary_interface_are_caught(scene):

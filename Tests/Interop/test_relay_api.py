@@ -135,7 +135,7 @@ def test_a_number_out_of_its_range_is_refused_by_name(api, field, values, words)
     ({"topic": TOPIC, "device_token": NOBODY, "payload": {}, "collapse_id": "a\tb"}, "`collapse_id` must be 1 to 64 bytes of printable"),
     ({"topic": TOPIC, "device_token": NOBODY, "payload": {}, "collapse_id": "\x85"}, "`collapse_id` must be 1 to 64 bytes of printable"),
     ({"topic": 7}, "wrong type"), ([], "wrong type"),
-    ({"topic": TOPIC, "device_tokn": NOBODY, "payload": {}}, "unknown key `device_tokn`: the keys are device_token, "),
+    ({"topic": TOPIC, "device_tokn": NOBODY, "payload": {}}, "unknown key `device_tokn`: did you mean `device_token`?"),
     ({"topic": TOPIC, "device_token": NOBODY, "payload": {}, "Priority": 5}, "unknown key `Priority`"),
 ])
 def test_an_unsendable_notification_is_refused_with_a_reason(api, body, words):

@@ -205,7 +205,9 @@ struct AgentSet: AsyncParsableCommand {
         let sign = text.first.flatMap { "+-".contains($0) ? $0 : nil }
         guard let time = DurationText.read(sign == nil ? text[...] : text.dropFirst()), sign != nil || time == .zero
         else {
-            throw ValidationError("'\(LogText.escaped(text, limit: 64))' is not +10m, -1h, or 0.")
+            throw ValidationError(
+                "'\(LogText.escaped(text, limit: 64))' is not +10m, -1h, or 0: at most ten years (3652d) either way."
+            )
         }
         return Double(time.wholeMilliseconds) / (sign == "-" ? -1000 : 1000)
     }

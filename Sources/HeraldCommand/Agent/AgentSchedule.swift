@@ -122,10 +122,21 @@ struct AgentSchedule: AsyncParsableCommand {
             let bytes =
                 payload.first { !$0.isWhitespace } == "{"
                 ? Array(payload.utf8) : TextEncoding.plain(try SafeFile.read(payload))
-            guard let read = JSON.Object(bytes, rules: .payload) else {
+            let read: JSON?
+            do throws(JSON.Failure) {
+                read = try JSON(bytes, rules: .payload)
+            } catch {
+                guard error.reason != .tooDeep else {
+                    throw ValidationError(
+                        "The payload is nested deeper than \(JSON.Rules.payload.maximumDepth) arrays and objects."
+                    )
+                }
+                read = nil
+            }
+            guard let object = read?.members else {
                 throw ValidationError("The payload is not a JSON object, like {\"aps\":{\"alert\":\"Hello\"}}.")
             }
-            members = read
+            members = object
         }
         guard var aps = (members["aps"] ?? .object([:])).members else {
             throw ValidationError("The payload's aps is not an object, like {\"alert\":\"Hello\"}.")

@@ -29,7 +29,7 @@ struct AgentScreenOptions: ParsableArguments {
             throw ValidationError("--screen is a port from 0 to 65535.")
         }
         guard let port = try screen ?? settings.number(.screen, in: 0...65_535) else { return nil }
-        let host = try screenHost ?? settings.text(.screenHost) ?? "127.0.0.1"
+        let host = HostPort.unbracketed(try screenHost ?? settings.text(.screenHost) ?? "127.0.0.1")
         guard (try? SocketAddress.makeAddressResolvingHost(host, port: port)) != nil else {
             throw ValidationError(
                 "'\(LogText.shown(host))' is not an address of this machine: --screen-host is an IP address,"

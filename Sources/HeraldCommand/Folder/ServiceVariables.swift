@@ -12,14 +12,16 @@ struct ServiceVariables {
         let address = listeners.consoleHost
         let isLocal = ["127.0.0.1", "::1"].contains(address) || NumericAddress(address)?.isAny == true
         let console = isLocal ? "localhost" : address
+        // As a URL has it, with brackets around an address of version 6.
+        let name = HostPort(host: listeners.name, port: 0).bracketedHost
         let all: [(String, String?)] = [
             ("HERALD_DATA", path),
-            ("APNS_HOST", listeners.name),
+            ("APNS_HOST", name),
             ("APNS_PORT", listeners.api?.description),
             ("APNS_CA_FILE", DataFolder(path: path).authorityPath),
             ("APNS_BINARY_PORT", listeners.binary?.description),
             ("APNS_FEEDBACK_PORT", listeners.feedback?.description),
-            ("MQTT_HOST", listeners.name),
+            ("MQTT_HOST", name),
             ("MQTT_PORT", listeners.device?.description),
             ("EST_PORT", listeners.activation?.description),
             ("CONSOLE_TOKEN", (try? SafeFile.read(folder.adminTokenPath)).map { String(decoding: $0, as: UTF8.self) }),

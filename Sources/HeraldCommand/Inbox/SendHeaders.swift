@@ -19,7 +19,9 @@ struct SendHeaders: Sendable {
     /// - Throws: ``HeraldConsole/AdminError``.
     init(_ headers: [String: String]) throws(AdminError) {
         var fields: [String: String] = [:]
-        for (name, value) in headers { fields[name.lowercased()] = value }
+        for (name, value) in headers where fields.updateValue(value, forKey: name.lowercased()) != nil {
+            throw AdminError(.badRequest, "the field \(name.lowercased()) appears more than once")
+        }
         if let unknown = fields.keys.sorted().first(where: { !Self.known.contains($0) }) {
             throw AdminError(
                 .badRequest,
@@ -38,7 +40,12 @@ struct SendHeaders: Sendable {
         expiration = try read("apns-expiration", Expiration.rule) { Expiration($0) }
         collapseID = try read("apns-collapse-id", CollapseID.rule) { CollapseID($0)?.text }
         id = try read("apns-id", "a UUID") { NotificationID($0) }
-        tag = try read("herald-tag", "1 to 64 characters") { (1...64).contains($0.count) ? $0 : nil }
+        let rule = "1 to \(CatchTag.maximumLength) characters, without control characters or spaces at its ends"
+        tag = try read("herald-tag", rule) { text in
+            let bytes = text.utf8
+            let isField = bytes.allSatisfy { $0 >= 0x20 && $0 != 0x7F } && bytes.first != 0x20 && bytes.last != 0x20
+            return isField && CatchTag.isWhole(text) ? text : nil
+        }
     }
 
     /// A notification for a token.

@@ -51,7 +51,12 @@ final class ServiceSender: ConsoleSender {
         guard let topic = Topic(recipient.topic) else {
             throw AdminError(.badRequest, "topic must be a topic like com.example.app")
         }
-        if let channel = recipient.channel { return .broadcast(headers.broadcast(channel, topic, order.payload)) }
+        if let channel = recipient.channel {
+            if case .malformed = ChannelID.read(channel.utf8) {
+                throw AdminError(.badRequest, "channel must be a channel's identifier in base64: see GET /v1/channels")
+            }
+            return .broadcast(headers.broadcast(channel, topic, order.payload))
+        }
         let token: PushToken
         if let text = recipient.token {
             guard let given = PushToken(text) else {

@@ -38,6 +38,7 @@ enum ServerSettings {
                 wanted: "a host name or an address, without a port",
                 show: { $0 },
                 make: { names in
+                    let names = names.map(HostPort.unbracketed)
                     for name in names where !isHostname(name) { throw RefusedItem(text: name) }
                     return names
                 },

@@ -104,11 +104,16 @@ extension Setting {
 
     /// An address to listen on.
     static func address(_ name: String, _ path: Path<String>, help: () -> String) -> Setting {
-        let wanted = "an address or a name of this machine, like 127.0.0.1 or 0.0.0.0"
-        let isAllowed: @Sendable (String) -> Bool = { text in
-            !text.isEmpty && !text.contains { $0.isWhitespace || $0 == "/" }
+        let read: @Sendable (Settings, SettingKey) throws -> String? = { settings, key in
+            guard let text = try settings.text(key) else { return nil }
+            let host = HostPort.unbracketed(text)
+            // With a port behind it, it must still be a host.
+            guard HostPort("\(HostPort(host: host, port: 1))")?.host == host else {
+                throw key.refusal(text, "an address or a name of this machine without a port, like 127.0.0.1 or ::1")
+            }
+            return host
         }
-        return text(name, path, valueName: "address", wanted: wanted, isAllowed: isAllowed, help: help)
+        return Setting(name, path, valueName: "address", isLive: false, help: help(), show: { $0 }, read: read)
     }
 
     static func port(_ name: String, _ path: Path<Int>, help: () -> String) -> Setting {

@@ -10,8 +10,8 @@ struct AccessRoutes: Sendable {
 
     func add(to group: RouterGroup<ConsoleContext>) {
         var routes = WebRoutes(group)
-        routes.post("links") { request, context in try await link(request, context) }
-        routes.post("session") { request, context in try await open(request, context) }
+        routes.post("links", LinkRequest.self) { wanted, _, context in try link(wanted, context) }
+        routes.post("session", SessionRequest.self) { proof, request, context in try open(proof, request, context) }
         routes.get("session") { _, context in
             guard let caller = context.caller else { throw ConsoleGate.isUnknown }
             return try WebReply.json(SessionAnswer(caller.member, proof: caller.proof, of: configuration))
@@ -31,12 +31,7 @@ struct AccessRoutes: Sendable {
             return Response(status: .noContent)
         }
         routes.get("tokens") { _, _ in try WebReply.json(AccessList(access.tokens.map { TokenEntry($0) })) }
-        routes.post("tokens") { request, context in
-            let wanted = try await WebBody.json(
-                of: request,
-                as: TokenRequest.self,
-                limit: AdminRoutes.maximumBodyBytes
-            )
+        routes.post("tokens", TokenRequest.self) { wanted, _, context in
             context.note.target = "\(wanted.role.rawValue) \(wanted.name)"
             let (token, secret) = try await access.makeToken(wanted)
             return try WebReply.json(TokenEntry(token, secret: secret), status: .created)
@@ -49,8 +44,7 @@ struct AccessRoutes: Sendable {
         routes.refuseOtherMethods()
     }
 
-    private func link(_ request: Request, _ context: ConsoleContext) async throws -> Response {
-        let wanted = try await WebBody.json(of: request, as: LinkRequest.self, limit: AdminRoutes.maximumBodyBytes)
+    private func link(_ wanted: LinkRequest, _ context: ConsoleContext) throws -> Response {
         guard let caller = context.caller else { throw ConsoleGate.isUnknown }
         let name = wanted.name ?? caller.name
         guard ConsoleTokens.isName(name) else {
@@ -66,8 +60,7 @@ struct AccessRoutes: Sendable {
         )
     }
 
-    private func open(_ request: Request, _ context: ConsoleContext) async throws -> Response {
-        let proof = try await WebBody.json(of: request, as: SessionRequest.self, limit: AdminRoutes.maximumBodyBytes)
+    private func open(_ proof: SessionRequest, _ request: Request, _ context: ConsoleContext) throws -> Response {
         guard (proof.code == nil) != (proof.token == nil) else {
             throw AdminError(.badRequest, "give either code or token")
         }

@@ -7,7 +7,7 @@ struct AuditRoutes: Sendable {
 
     func add(to group: RouterGroup<ConsoleContext>) {
         var routes = WebRoutes(group)
-        routes.get("audit") { request, _ in
+        routes.get("audit", ["limit", "before"]) { request, _ in
             let limit = try number("limit", of: request, in: 1...1000) ?? 100
             let before = try number("before", of: request, in: 1...Int.max)
             let entries = try await audit.read(limit: limit, before: before)

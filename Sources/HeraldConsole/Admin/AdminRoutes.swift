@@ -21,7 +21,7 @@ package struct AdminRoutes: Sendable {
         ChannelRoutes(administration: administration).add(to: group)
         var routes = WebRoutes(group)
         routes.get("status") { _, _ in try WebReply.json(await administration.fullStatus()) }
-        routes.get("journal") { request, _ in
+        routes.get("journal", ["id", "device", "topic", "limit"]) { request, _ in
             let (question, limit) = try journalQuestion(request)
             let answer = try await administration.journal(question, limit: limit)
             let missing = answer.missingNodes.joined(separator: ", ")
@@ -35,12 +35,7 @@ package struct AdminRoutes: Sendable {
             return try WebReply.json(await administration.fullStatus())
         }
         routes.get("clock") { _, _ in try WebReply.json(administration.clock) }
-        routes.post("clock/advance") { request, _ in
-            let advance = try await WebBody.json(
-                of: request,
-                as: ClockAdvance.self,
-                limit: AdminRoutes.maximumBodyBytes
-            )
+        routes.post("clock/advance", ClockAdvance.self) { advance, _, _ in
             // Keeps the arithmetic far from its limits.
             guard advance.seconds.isFinite, abs(advance.seconds) <= 3_155_760_000 else {
                 throw AdminError(.badRequest, "seconds must be a number within a hundred years")

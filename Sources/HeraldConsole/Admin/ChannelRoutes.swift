@@ -53,16 +53,11 @@ struct ChannelRoutes: Sendable {
 
     func add(to group: RouterGroup<ConsoleContext>) {
         var routes = WebRoutes(group)
-        routes.get("channels") { request, _ in
+        routes.get("channels", ["topic"] + PageRequest.parameters) { request, _ in
             let (bundle, page) = (try Topic.ofQuery(request), try PageRequest(request))
             return try WebReply.json(await administration.channels(of: bundle, page))
         }
-        routes.post("channels") { request, context in
-            let order = try await WebBody.json(
-                of: request,
-                as: ChannelOrder.self,
-                limit: AdminRoutes.maximumBodyBytes
-            )
+        routes.post("channels", ChannelOrder.self) { order, _, context in
             context.note.target = Self.words(order.app)
             try order.app.environment.check(context.caller)
             let channel = try await administration.makeChannel(of: order.app, storage: order.storage)

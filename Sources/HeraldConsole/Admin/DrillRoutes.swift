@@ -8,13 +8,8 @@ struct DrillRoutes: Sendable {
     func add(to group: RouterGroup<ConsoleContext>) {
         var routes = WebRoutes(group)
         routes.get("drills") { _, _ in try WebReply.json(await administration.allDrills()) }
-        routes.post("drills") { request, _ in
-            let wanted = try await WebBody.json(
-                of: request,
-                as: DrillRequest.self,
-                limit: AdminRoutes.maximumBodyBytes
-            )
-            return try WebReply.json(await administration.startDrill(wanted))
+        routes.post("drills", DrillRequest.self) { wanted, _, _ in
+            try WebReply.json(await administration.startDrill(wanted))
         }
         routes.post("drills/stop") { _, _ in try WebReply.json(await administration.stopDrills()) }
         routes.post("drills/:id/stop") { _, context in

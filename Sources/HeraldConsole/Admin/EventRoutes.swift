@@ -21,7 +21,7 @@ final class EventRoutes: Sendable {
 
     func add(to group: RouterGroup<ConsoleContext>) {
         var routes = WebRoutes(group)
-        routes.get("events") { request, context in try await self.stream(request, context) }
+        routes.get("events", ["want", "q"]) { request, context in try await self.stream(request, context) }
         routes.refuseOtherMethods()
     }
 

@@ -25,19 +25,14 @@ struct JournalRoutes: Sendable {
 
     func add(to group: RouterGroup<ConsoleContext>) {
         var routes = WebRoutes(group)
-        routes.post("journal/search") { request, _ in
-            let search = try await WebBody.json(
-                of: request,
-                as: JournalSearchRequest.self,
-                limit: AdminRoutes.maximumBodyBytes
-            )
+        routes.post("journal/search", JournalSearchRequest.self) { search, _, _ in
             guard search.limit.map(JournalSearchRequest.limits.contains) ?? true else {
                 let most = JournalSearchRequest.limits.upperBound
                 throw AdminError(.badRequest, "limit must be a number from 1 to \(most)")
             }
             return try WebReply.json(await journal.search(search))
         }
-        routes.get("journal/:id") { request, context in
+        routes.get("journal/:id", ["until", "wait"]) { request, context in
             let text = try context.parameters.require("id")
             guard let id = NotificationID(text) else {
                 throw AdminError(.badRequest, "the path must have an apns-id or apns-unique-id, a UUID")

@@ -13,7 +13,7 @@ struct LiveRoutes: Sendable {
 
     func add(to group: RouterGroup<ConsoleContext>) {
         var routes = WebRoutes(group)
-        routes.get("problems") { request, _ in
+        routes.get("problems", ["history"]) { request, _ in
             let wantsHistory = try isWanted("history", request)
             return try WebReply.json(LiveItems(items: live.problems(withHistory: wantsHistory)))
         }

@@ -18,12 +18,7 @@ struct SendRoutes: Sendable {
 
     func add(to group: RouterGroup<ConsoleContext>) {
         var routes = WebRoutes(group)
-        routes.post("send") { request, context in
-            let order = try await WebBody.json(
-                of: request,
-                as: SendOrder.self,
-                limit: AdminRoutes.maximumBodyBytes
-            )
+        routes.post("send", SendOrder.self) { order, _, context in
             try order.environment.check(context.caller)
             guard pace.admits() else {
                 throw AdminError(

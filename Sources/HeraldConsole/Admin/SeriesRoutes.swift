@@ -8,7 +8,7 @@ struct SeriesRoutes: Sendable {
 
     func add(to group: RouterGroup<ConsoleContext>) {
         var routes = WebRoutes(group)
-        routes.get("series") { request, _ in
+        routes.get("series", ["range", "names"]) { request, _ in
             try WebReply.json(recorder.answer(try range(request), names: try names(request)))
         }
         routes.refuseOtherMethods()

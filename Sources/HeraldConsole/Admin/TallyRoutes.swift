@@ -18,7 +18,7 @@ struct TallyRoutes: Sendable {
 
     func add(to group: RouterGroup<ConsoleContext>) {
         var routes = WebRoutes(group)
-        routes.get("tallies") { request, _ in
+        routes.get("tallies", ["by", "app", "environment", "outcome", "from", "to"]) { request, _ in
             try WebReply.json(await journal.tallies(try question(request)))
         }
         routes.refuseOtherMethods()

@@ -59,18 +59,14 @@ struct ToolRoutes: Sendable {
 
     func add(to group: RouterGroup<ConsoleContext>) {
         var routes = WebRoutes(group)
-        routes.post("tools/check") { request, _ in try WebReply.json(try tools.check(try await body(of: request))) }
-        routes.post("tools/preview") { request, _ in try WebReply.json(try tools.preview(try await body(of: request))) }
-        routes.post("tools/token") { request, _ in try WebReply.json(try tools.token(try await body(of: request))) }
-        routes.post("tools/jwt") { request, _ in try WebReply.json(try tools.jwt(try await body(of: request))) }
-        routes.post("tools/certificate") { request, _ in
-            try WebReply.json(try tools.certificate(try await body(of: request)))
+        routes.post("tools/check", PayloadQuestion.self) { body, _, _ in try WebReply.json(try tools.check(body)) }
+        routes.post("tools/preview", PayloadQuestion.self) { body, _, _ in try WebReply.json(try tools.preview(body)) }
+        routes.post("tools/token", ToolQuestion.self) { body, _, _ in try WebReply.json(try tools.token(body)) }
+        routes.post("tools/jwt", ToolQuestion.self) { body, _, _ in try WebReply.json(try tools.jwt(body)) }
+        routes.post("tools/certificate", ToolQuestion.self) { body, _, _ in
+            try WebReply.json(try tools.certificate(body))
         }
-        routes.post("tools/frame") { request, _ in try WebReply.json(try tools.frame(try await body(of: request))) }
+        routes.post("tools/frame", ToolQuestion.self) { body, _, _ in try WebReply.json(try tools.frame(body)) }
         routes.refuseOtherMethods()
-    }
-
-    private func body<Question: Decodable>(of request: Request) async throws -> Question {
-        try await WebBody.json(of: request, as: Question.self, limit: AdminRoutes.maximumBodyBytes)
     }
 }

@@ -8,12 +8,13 @@ struct DeviceRoutes: Sendable {
 
     func add(to group: RouterGroup<ConsoleContext>) {
         var routes = WebRoutes(group)
-        routes.get("devices") { request, _ in try WebReply.json(await administration.devices(try query(request))) }
+        routes.get("devices", ["q", "connected"] + PageRequest.parameters) { request, _ in
+            try WebReply.json(await administration.devices(try query(request)))
+        }
         routes.get("devices/:id") { _, context in
             try WebReply.json(await administration.device(try context.parameters.require("id")))
         }
-        routes.put("devices/:id/labels") { request, context in
-            let wanted = try await body(request, as: LabelsRequest.self)
+        routes.put("devices/:id/labels", LabelsRequest.self) { wanted, _, context in
             let id = try context.parameters.require("id")
             return try WebReply.json(await administration.setLabels(wanted.labels, of: id))
         }
@@ -23,17 +24,17 @@ struct DeviceRoutes: Sendable {
         routes.post("devices/:id/disconnect") { _, context in
             try WebReply.json(await administration.disconnectDevice(try context.parameters.require("id")))
         }
-        routes.post("devices/:id/apps/:topic/token") { request, context in
+        routes.post("devices/:id/apps/:topic/token", ["environment"]) { request, context in
             let topic = try Topic.ofPath(context)
             let environment = try PushEnvironment.ofQuery(request)
             let id = try context.parameters.require("id")
             return try WebReply.json(await administration.token(of: topic, in: environment, on: id))
         }
-        routes.get("invitations") { request, _ in
+        routes.get("invitations", PageRequest.parameters) { request, _ in
             try WebReply.json(await administration.invitations(try PageRequest(request)))
         }
-        routes.post("invitations") { request, _ in
-            try WebReply.json(await administration.invite(try await body(request, as: InvitationRequest.self)))
+        routes.post("invitations", InvitationRequest.self) { wanted, _, _ in
+            try WebReply.json(await administration.invite(wanted))
         }
         routes.delete("invitations/:id") { _, context in
             try WebReply.json(await administration.withdrawInvitation(try context.parameters.require("id")))
@@ -41,18 +42,8 @@ struct DeviceRoutes: Sendable {
         routes.refuseOtherMethods()
     }
 
-    private func body<Value: Decodable>(_ request: Request, as type: Value.Type) async throws -> Value {
-        try await WebBody.json(of: request, as: type, limit: AdminRoutes.maximumBodyBytes)
-    }
-
     private func query(_ request: Request) throws -> DeviceQuery {
-        let connected: Bool? =
-            switch request.uri.queryParameters["connected"] {
-            case nil: nil
-            case "true": true
-            case "false": false
-            default: throw AdminError(.badRequest, "connected must be true or false")
-            }
+        let connected = try PageRequest.truth("connected", request)
         return DeviceQuery(try PageRequest(request), text: try PageRequest.text("q", request), connected: connected)
     }
 }

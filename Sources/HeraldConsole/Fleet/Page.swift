@@ -40,6 +40,9 @@ package struct PageRequest: Hashable, Sendable {
     /// The longest `after` and `q`, in bytes.
     static let maximumBytes = 512
 
+    /// The parameters that it is read from.
+    static let parameters = ["limit", "after"]
+
     package let limit: Int
     package let after: String?
 
@@ -59,6 +62,13 @@ package struct PageRequest: Hashable, Sendable {
             limit = PageRequest.standard
         }
         after = try PageRequest.text("after", request)
+    }
+
+    /// A parameter that is `true` or `false`; nil without it.
+    static func truth(_ name: String, _ request: Request) throws -> Bool? {
+        guard let text = request.uri.queryParameters[name[...]] else { return nil }
+        guard let truth = Bool(String(text)) else { throw AdminError(.badRequest, "\(name) must be true or false") }
+        return truth
     }
 
     /// A parameter with a text of limited length; nil without it.

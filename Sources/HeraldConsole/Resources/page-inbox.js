@@ -178,7 +178,7 @@ export default class Inbox {
 
   codes(one) {
     const { app } = this;
-    const query = one.tag ? `tag:${one.tag}` : `id:${one.id}`;
+    const query = one.tag ? `tag:${/\s/.test(one.tag) ? `"${one.tag}"` : one.tag}` : `id:${one.id}`;
     const texts = [
       [t("inbox.code.curl"), curl({ topic: one.topic }, one, app.status)],
       [t("inbox.code.test"), `curl -H "authorization: Bearer $TOKEN" '${location.origin}${withQuery("/v1/caught", { q: query, wait: 10 })}'`],

@@ -19,7 +19,7 @@ extension BinaryConnection {
                 sender: .certificate(authorization.certificate.serial),
                 headers: request.caught,
                 payload: request.payload,
-                tag: CatchTag.read(nil, request.payload)
+                tag: HeraldMember.tag(nil, request.payload)
             )
         )
     }

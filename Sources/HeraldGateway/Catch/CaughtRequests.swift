@@ -28,7 +28,7 @@ extension RequestHandler {
                 sender: nil,
                 headers: fields.caught,
                 payload: request.body,
-                tag: CatchTag.read(tag, request.body)
+                tag: HeraldMember.tag(tag, request.body)
             )
         )
     }

@@ -18,12 +18,8 @@ enum PayloadDrill {
         let text: String
     }
 
-    private struct Payload: Decodable {
-        struct Herald: Decodable {
-            let drill: Request?
-        }
-
-        let herald: Herald?
+    private struct Herald: Decodable {
+        let drill: Request?
     }
 
     private struct Request: Decodable {
@@ -77,14 +73,15 @@ enum PayloadDrill {
     /// - Returns: nil if there is none.
     /// - Throws: ``Mistake``; an ignored error would let a test pass that tests nothing.
     static func read(_ payload: [UInt8]) throws(Mistake) -> DrillVerdict? {
-        guard isMarked(payload) else { return nil }
+        guard let herald = HeraldMember.read(payload), HeraldMember.asksForDrill(herald) else { return nil }
+        if let name = HeraldMember.drills(in: herald.members ?? [:]).first(where: { $0 != "drill" }) {
+            throw Mistake(text: "herald.\(name) is not a known key: did you mean drill?")
+        }
         let request: Request?
         do {
-            request = try JSON.decode(Payload.self, from: payload, rules: .lenient).herald?.drill
+            request = try herald.decode(Herald.self).drill
         } catch let mistake as Mistake {
             throw mistake
-        } catch let failure as JSON.Failure {
-            throw Mistake(text: "the payload's drill cannot be read: \(failure)")
         } catch {
             throw Mistake(
                 text: "herald.drill is an object like {\"reason\":\"Unregistered\"}, with a known reason"
@@ -132,12 +129,6 @@ enum PayloadDrill {
             throw Mistake(text: "a drill has a reason, latency, silence or connection")
         }
         return verdict
-    }
-
-    /// Whether a member `herald` asks for a drill, well-formed or not.
-    static func isAsked(_ herald: JSON) -> Bool {
-        guard let members = herald.members else { return herald != .null }
-        return members["drill"].map { $0 != .null } ?? false
     }
 
     /// Whether a payload may have a key `herald`; a quick look before it is parsed.

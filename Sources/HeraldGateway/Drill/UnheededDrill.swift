@@ -1,5 +1,3 @@
-import HeraldJSON
-
 /// A drill that a payload asks for where payloads may not have any.
 ///
 /// The notification is delivered all the same, because a production payload must not break. But a test that asks for a failure
@@ -15,9 +13,6 @@ enum UnheededDrill {
     ///
     /// It runs for every notification, so it parses only payloads that may have the key `herald` somewhere.
     static func isIn(_ payload: [UInt8]) -> Bool {
-        guard PayloadDrill.isMarked(payload) else { return false }
-        // A payload that cannot be read as a tree is nested too deep, and may ask.
-        guard let members = JSON.Object(payload, rules: .lenient) else { return true }
-        return members["herald"].map(PayloadDrill.isAsked) ?? false
+        HeraldMember.read(payload).map(HeraldMember.asksForDrill) ?? false
     }
 }

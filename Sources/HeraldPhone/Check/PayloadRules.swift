@@ -36,16 +36,34 @@ struct PayloadRules {
         for key in members.names.sorted() where key != "aps" {
             if PayloadKey.misplaced.contains(key) {
                 warn(key, "\(key) is beside aps, where it is the app's own data: did you mean aps.\(key)?")
-            } else if members["aps"] == nil, PayloadKey.likely(key, in: ["aps"]) != nil {
+            } else if members["aps"] == nil, LikelyKey.to(key, in: ["aps"]) != nil {
                 warn(key, "\(key) is not a known key: did you mean aps?")
+            } else if key == "herald" {
+                checkHerald(members[key])
+            } else if members[key]?.members?["drill"] != nil, LikelyKey.to(key, in: ["herald"]) != nil {
+                warn(key, "\(key).drill has no effect: did you mean herald.drill?")
             }
         }
-        if let drill = members["herald"]?.members?["drill"], drill != .null {
-            warn(
-                "herald.drill",
-                "herald.drill asks for a failure on purpose: only Herald's HTTP/2 API with payload-drills heeds it, and every "
-                    + "other service delivers the notification"
-            )
+    }
+
+    private mutating func checkHerald(_ herald: JSON?) {
+        guard let members = herald?.members else {
+            if herald != .null { warn("herald", "herald must be a dictionary, like {\"drill\":{…}}") }
+            return
+        }
+        for key in members.names.sorted() where members[key] != .null {
+            if key == "drill" {
+                warn(
+                    "herald.drill",
+                    "herald.drill asks for a failure on purpose: only Herald's HTTP/2 API with payload-drills heeds it, and "
+                        + "every other service delivers the notification"
+                )
+            } else if key == "tag" {
+                guard members[key]?.text.map(CatchTag.isWhole) != true else { continue }
+                warn("herald.tag", "herald.tag must be a string of 1 to \(CatchTag.maximumLength) characters")
+            } else if let likely = LikelyKey.to(key, in: ["drill", "tag"]) {
+                warn("herald.\(key)", "herald.\(key) is not a known key: did you mean \(likely)?")
+            }
         }
     }
 
@@ -53,7 +71,7 @@ struct PayloadRules {
         for key in aps.names.sorted() {
             if let kind = PayloadKey.aps[key] {
                 checkType(of: aps[key], kind, at: "aps.\(key)")
-            } else if let likely = PayloadKey.likely(key, in: PayloadKey.aps.keys) {
+            } else if let likely = LikelyKey.to(key, in: PayloadKey.aps.keys) {
                 warn("aps.\(key)", "aps.\(key) is not a known key: did you mean \(likely)?")
             } else if PayloadKey.alert[key] != nil {
                 warn("aps.\(key)", "aps.\(key) is ignored by the system: did you mean aps.alert.\(key)?")
@@ -167,7 +185,7 @@ struct PayloadRules {
                 if let kind = PayloadKey.sound[key] {
                     checkType(of: members[key], kind, at: "\(place).\(key)")
                 } else {
-                    let likely = PayloadKey.likely(key, in: PayloadKey.sound.keys).map { ": did you mean \($0)?" }
+                    let likely = LikelyKey.to(key, in: PayloadKey.sound.keys).map { ": did you mean \($0)?" }
                     warn("\(place).\(key)", "\(place).\(key) is not a known key\(likely ?? "")")
                 }
             }
@@ -196,7 +214,7 @@ struct PayloadRules {
                 checkType(of: members[key], isPlain ? .text : kind, at: place)
             } else if PayloadKey.aps[key] != nil {
                 warn(place, "\(place) is ignored by the system: did you mean aps.\(key)?")
-            } else if let likely = PayloadKey.likely(key, in: PayloadKey.alert.keys) {
+            } else if let likely = LikelyKey.to(key, in: PayloadKey.alert.keys) {
                 warn(place, "\(place) is not a known key: did you mean \(likely)?")
             } else {
                 warn(place, "\(place) is ignored by the system: put custom data beside aps")

@@ -30,7 +30,7 @@ private func environment(_ text: String?) throws -> String? {
 }
 
 /// `PUT /v1/devices`.
-struct DeviceInput: StrictDecodable {
+struct DeviceInput: Decodable {
     let deviceToken: String
     let topic: String
     let environment: String?
@@ -38,7 +38,7 @@ struct DeviceInput: StrictDecodable {
     let userName: String?
     let languages: [String]?
 
-    enum CodingKeys: String, CodingKey, CaseIterable {
+    private enum CodingKeys: String, CodingKey {
         case deviceToken = "device_token"
         case topic
         case environment
@@ -74,7 +74,7 @@ extension Character {
 }
 
 /// `POST /v1/pushes`.
-struct PushInput: StrictDecodable {
+struct PushInput: Decodable {
     /// One token or a list.
     enum Tokens: Decodable {
         case one(String)
@@ -105,7 +105,7 @@ struct PushInput: StrictDecodable {
     let environment: String?
     let service: String?
 
-    enum CodingKeys: String, CodingKey, CaseIterable {
+    private enum CodingKeys: String, CodingKey {
         case deviceToken = "device_token"
         case userName = "user_name"
         case topic

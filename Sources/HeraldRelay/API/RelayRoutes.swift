@@ -11,15 +11,13 @@ struct RelayRoutes: Sendable {
     let clock: any WallClock
 
     func add(to group: RouterGroup<BasicRequestContext>) {
-        var routes = WebRoutes(group)
-        routes.put("devices") { request, _ in
-            let device = try await body(of: request, as: DeviceInput.self).entry(at: clock.now())
-            try await store.register(device)
+        var routes = WebRoutes(group, maximumBodyBytes: RelayRoutes.maximumBodyBytes)
+        routes.put("devices", DeviceInput.self) { device, _, _ in
+            try await store.register(try device.entry(at: clock.now()))
             return WebReply.json(bytes: Array("{}".utf8))
         }
-        routes.post("pushes") { request, _ in
-            let push = try await body(of: request, as: PushInput.self).push(at: clock.now())
-            let id = try await store.enqueue(push)
+        routes.post("pushes", PushInput.self) { push, _, _ in
+            let id = try await store.enqueue(try push.push(at: clock.now()))
             return try WebReply.json(["id": id], status: .created)
         }
         routes.get("pushes/:id") { _, context in
@@ -33,9 +31,5 @@ struct RelayRoutes: Sendable {
         }
         routes.get("status") { _, _ in try WebReply.json(await store.progress(at: clock.now())) }
         routes.refuseOtherMethods()
-    }
-
-    private func body<Value: StrictDecodable>(of request: Request, as type: Value.Type) async throws -> Value {
-        try await WebBody.json(of: request, as: StrictKeys<Value>.self, limit: RelayRoutes.maximumBodyBytes).value
     }
 }

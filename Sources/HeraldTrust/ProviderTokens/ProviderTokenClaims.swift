@@ -82,6 +82,14 @@ struct ProviderTokenClaims {
         guard let seconds = seconds(claims["iat"]) else {
             throw ParseError(why: "the token's iat is not a number of seconds since 1970")
         }
+        guard seconds <= WallTime.lastSecond else {
+            let isMilliseconds = (1_000_000_000_000..<10_000_000_000_000).contains(seconds)
+            throw ParseError(
+                why: isMilliseconds
+                    ? "the token's iat is in milliseconds: write seconds"
+                    : "the token's iat is not from 0 to \(WallTime.lastSecond), in seconds since 1970"
+            )
+        }
         return (team, seconds)
     }
 

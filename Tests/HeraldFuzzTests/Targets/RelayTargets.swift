@@ -17,12 +17,12 @@ extension FuzzTarget {
     /// Bodies of the relay's API: each accepted one is a row that the relay can read.
     @Sendable
     private static func relayBody(_ bytes: [UInt8]) {
-        if let input = try? JSON.decode(StrictKeys<DeviceInput>.self, from: bytes).value,
+        if let input = try? WebBody.json(bytes, as: DeviceInput.self),
             let entry = try? input.entry(at: now)
         {
             check(PushToken(entry.token) != nil && Topic(entry.topic) != nil, "an entry without token or topic")
         }
-        guard let input = try? JSON.decode(StrictKeys<PushInput>.self, from: bytes).value,
+        guard let input = try? WebBody.json(bytes, as: PushInput.self),
             let push = try? input.push(at: now)
         else { return }
         for (column, value) in push.values {

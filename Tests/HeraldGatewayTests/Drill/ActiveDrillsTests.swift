@@ -226,7 +226,11 @@ struct `a payload's drill` {
     }
 
     @Test func `is none where the payload has none`() throws {
-        for text in [#"{"aps":{}}"#, #"{"aps":{},"herald":{}}"#, #"{"herald":null}"#, #"{"a":"\"herald\""}"#] {
+        let deep = String(repeating: "[", count: 2500) + String(repeating: "]", count: 2500)
+        for text in [
+            #"{"aps":{}}"#, #"{"aps":{},"herald":{}}"#, #"{"herald":null}"#, #"{"a":"\"herald\""}"#,
+            #"{"herald":{"tga":1,"build":{"drill":1}}}"#, "{\"a\":\(deep),\"herald\":{}}", "{\"a\":\(deep)}",
+        ] {
             #expect(try PayloadDrill.read(Array(text.utf8)) == nil, "\(text)")
         }
     }
@@ -243,8 +247,11 @@ struct `a payload's drill` {
     }
 
     @Test(arguments: [
-        #"{"herald":[{"drill":{"reason":"Unregistered"}}]}"#,
+        #"{"herald":[{"drill":{"reason":"Unregistered"}}]}"#, #"{"herald":"drill"}"#,
         #"{"k":\#(String(repeating: "[", count: 600))\#(String(repeating: "]", count: 600)),"herald":{"drill":{}}}"#,
+        #"{"herald":{"dril":{"reason":"Unregistered"}}}"#, #"{"herald":{"Drill":{"reason":"Unregistered"},"tag":"a"}}"#,
+        #"{"herald":{"drill":{"reason":"Unregistered"},"drills":{}}}"#, #"{"herald":{"drill":null,"dirll":[]}}"#,
+        #"{"herald":{"drill":{"reason":"TooManyRequests","retry-after":[[[1]]]}}}"#,
     ])
     func `that cannot be read is refused, or told to have no effect`(text: String) {
         #expect(UnheededDrill.isIn(Array(text.utf8)))
@@ -271,7 +278,7 @@ struct `a payload's drill` {
         let text =
             #"{"before":\#(value),"herald":{"drill":{"connection":"drop"},"tag":"x","n":\#(value)},"after":\#(value)}"#
         #expect(try PayloadDrill.read(Array(text.utf8))?.outcome == .drop)
-        #expect(CatchTag.read(nil, Array(text.utf8)) == "x")
+        #expect(HeraldMember.tag(nil, Array(text.utf8)) == "x")
     }
 
     @Test(arguments: [
@@ -304,12 +311,26 @@ struct `a payload's drill` {
         #expect(throws: PayloadDrill.Mistake.self) { try read(drill) }
     }
 
-    @Test func `is not found at any depth but its own, and depth does no harm`() throws {
-        let deep = String(repeating: "[", count: 1500) + String(repeating: "]", count: 1500)
-        #expect(try PayloadDrill.read(Array("{\"a\":\(deep)}".utf8)) == nil)
-        #expect(throws: PayloadDrill.Mistake(text: "the payload's drill cannot be read: nested too deep at byte 516")) {
-            try PayloadDrill.read(Array("{\"a\":\(deep),\"herald\":{}}".utf8))
+    @Test func `a tag is cut at scalars, and an empty one is none`() {
+        let long = String(repeating: "e\u{301}", count: 40)
+        #expect(HeraldMember.tag(long, [])?.unicodeScalars.count == 64)
+        #expect(HeraldMember.tag("", Array(#"{"herald":{"tag":"x"}}"#.utf8)) == nil)
+        #expect(HeraldMember.tag(nil, Array(#"{"herald":{"tag":5}}"#.utf8)) == nil)
+    }
+
+    @Test func `that is misspelt is named`() {
+        #expect(throws: PayloadDrill.Mistake(text: "herald.dril is not a known key: did you mean drill?")) {
+            try PayloadDrill.read(Array(#"{"herald":{"dril":{"reason":"Unregistered"}}}"#.utf8))
         }
+    }
+
+    @Test func `is not found at any depth but its own, and what stands beside it may be as deep as a payload is long`()
+        throws
+    {
+        let deep = String(repeating: "[", count: 2500) + String(repeating: "]", count: 2500)
+        let payload = Array(#"{"a":\#(deep),"herald":{"drill":{"connection":"drop"},"tag":"x"},"b":\#(deep)}"#.utf8)
+        #expect(try PayloadDrill.read(payload)?.outcome == .drop)
+        #expect(HeraldMember.tag(nil, payload) == "x")
         #expect(try PayloadDrill.read(Array(#"{"a":{"herald":{"drill":{"reason":"Shutdown"}}}}"#.utf8)) == nil)
     }
 }

@@ -87,7 +87,8 @@ struct `a connection in a drill` {
 
     @Test(arguments: [
         #"{"aps":{},"herald":{"drill":{"reason":"Unregistered"}}}"#, #"{"aps":{},"herald":{"drill":7}}"#,
-        #"{"herald":{"tag":"t","drill":{}},"aps":{}}"#,
+        #"{"herald":{"tag":"t","drill":{}},"aps":{}}"#, #"{"aps":{},"herald":{"dril":{"reason":"Unregistered"}}}"#,
+        #"{"aps":{},"herald":[{"drill":{"reason":"Unregistered"}}]}"#,
     ])
     func `a payload's drill where there may be none is told, and delivered`(payload: String) throws {
         let answer = try #require(try connected.ask(fields + [("herald-explain", "1")], body: Array(payload.utf8)))

@@ -96,6 +96,23 @@ import Testing
         #expect(findings(#"{"aps":{"badge":1},"herald":{"tag":"t","drill":null}}"#) == [])
     }
 
+    @Test(arguments: [
+        (#""herald":[{"drill":{"reason":"Forbidden"}}]"#, "herald must be a dictionary, like {\"drill\":{…}}"),
+        (#""herald":"drill""#, "herald must be a dictionary, like {\"drill\":{…}}"),
+        (#""herald":{"dril":{"reason":"Forbidden"}}"#, "herald.dril is not a known key: did you mean drill?"),
+        (#""herald":{"Tag":"x"}"#, "herald.Tag is not a known key: did you mean tag?"),
+        (#""herald":{"tag":5}"#, "herald.tag must be a string of 1 to 64 characters"),
+        (#""herald":{"tag":""}"#, "herald.tag must be a string of 1 to 64 characters"),
+        (#""Herald":{"drill":{"reason":"Forbidden"}}"#, "Herald.drill has no effect: did you mean herald.drill?"),
+    ])
+    func `what Herald cannot read of its own object is a warning`(member: String, words: String) {
+        #expect(findings(#"{"aps":{"badge":1},\#(member)}"#) == [words])
+    }
+
+    @Test func `other members of the object are the app's own`() {
+        #expect(findings(#"{"aps":{"badge":1},"herald":{"tag":"t","of":"war","dril":null}}"#) == [])
+    }
+
     @Test func `a dictionary with only a body is a note, because the documents disagree`() {
         let check = PayloadCheck(Array(aps(#""alert":{"body":"x"}"#).utf8), pushType: .alert, now: 0)
         #expect(check.findings.map(\.severity) == [.note] && check.isAccepted)
