@@ -85,7 +85,7 @@ class Request(MadeUpRequest):
         split = urllib.parse.urlsplit(self.path)
         query = dict(urllib.parse.parse_qsl(split.query))
         path = urllib.parse.unquote(split.path)
-        if self.headers["herald-console"] != "1":
+        if self.headers["herald-console"] is None:
             return self.json({"error": "the request is not of the console"}, 403)
         if method != "GET" and self.headers["content-type"] != "application/json":
             return self.json({"error": "send JSON"}, 415)
