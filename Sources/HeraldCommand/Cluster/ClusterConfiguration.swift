@@ -68,6 +68,8 @@ struct ClusterConfiguration: Equatable, Sendable {
                     + "so that Herald checks it (--cluster-monitor http://\(HostPort(host: servers[0].host, port: 8222)),…), or add --cluster-unverified"
             )
         }
+        // Before it waits for a connection.
+        _ = try clusterKey()
     }
 
     /// The settings of the connection to the servers.

@@ -9,16 +9,10 @@ export class Failure extends Error {
   }
 }
 
-/** The secret of the session that belongs to this origin, port included: a cookie reaches all servers of the host. */
-const SECRET = "herald-session";
+/** Keeps a session's secret for this origin, port included: a cookie reaches all ports. */
+export const keepSecret = (secret) => localStorage.setItem("herald-session", secret ?? "");
 
-/** Keeps the secret of a new session, for all tabs; null forgets it. */
-export function keepSecret(secret) {
-  if (secret) localStorage.setItem(SECRET, secret);
-  else localStorage.removeItem(SECRET);
-}
-
-const headers = (type) => ({ "herald-console": localStorage.getItem(SECRET) ?? "", accept: type });
+const headers = (accept) => ({ "herald-console": localStorage.getItem("herald-session") ?? "", accept });
 
 /** Asks the service. Returns the answer's JSON, or null without content. */
 export async function ask(method, path, body, signal) {
