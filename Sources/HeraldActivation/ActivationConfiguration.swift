@@ -25,8 +25,10 @@ package struct ActivationConfiguration: Sendable {
     /// Burst and interval of renewals for one device.
     package var renewals = 3
     package var renewalInterval: Duration = .seconds(3600)
-    /// Number of networks and of devices in the rate limiters, about 40 bytes each.
+    /// Number of networks in the rate limiter, about 40 bytes each.
     package var remembered = 4096
+    /// The same of devices: as many renew within an hour, and a further one waits.
+    package var rememberedDevices = 65_536
 
     package init(host: String, port: Int) {
         listener = ListenerConfiguration(name: "activation", host: host, port: port)

@@ -37,7 +37,7 @@ final class ActivationRoutes: Sendable {
             KeyedRateLimiter(
                 burst: configuration.renewals,
                 interval: configuration.renewalInterval,
-                capacity: configuration.remembered
+                capacity: configuration.rememberedDevices
             )
         )
     }
@@ -127,12 +127,12 @@ final class ActivationRoutes: Sendable {
             )
         }
         let now = clock.now()
-        try throttle.withLock { try Self.check($0, network, at: now) }
+        try throttle.withLock { try Self.check(&$0, network, at: now) }
         let code = Self.password(field).flatMap { try? InvitationCode($0) }
         var state: Invitation.State?
         if let code { state = try await trust.invitationState(of: code, at: now) }
         let isLogged = try throttle.withLock { throttle in
-            try Self.check(throttle, network, at: now)
+            try Self.check(&throttle, network, at: now)
             return state == .open ? false : throttle.wasWrong(network, at: now)
         }
         if let code, state == .open { return code }
@@ -146,7 +146,7 @@ final class ActivationRoutes: Sendable {
         throw ActivationRefusal.unauthorized(Self.words(code, state))
     }
 
-    private static func check(_ throttle: CodeThrottle, _ network: ClientNetwork, at now: WallTime) throws {
+    private static func check(_ throttle: inout CodeThrottle, _ network: ClientNetwork, at now: WallTime) throws {
         guard let wait = throttle.wait(network, at: now) else { return }
         throw ActivationRefusal.tooMany("too many wrong invitation codes: try again later", after: wait)
     }

@@ -24,10 +24,12 @@ struct CodeThrottle: Sendable {
     }
 
     /// Time until a network may try a code; nil if now.
-    func wait(_ network: ClientNetwork, at now: WallTime) -> Duration? {
+    ///
+    /// A new network waits for room in a full table.
+    mutating func wait(_ network: ClientNetwork, at now: WallTime) -> Duration? {
         if let wait = networks.wait(network, at: now) { return wait }
         guard let wait = all.wait(true, at: now) else { return nil }
-        return networks.remembers(network, at: now) || networks.isFull(at: now) ? wait : nil
+        return networks.remembers(network, at: now) ? wait : nil
     }
 
     /// Counts a wrong code.

@@ -95,8 +95,8 @@ package struct Console: Sendable {
         AdminRoutes(administration: administration).add(to: routes)
         AccessRoutes(access: access, configuration: configuration).add(to: routes)
         AuditRoutes(audit: audit).add(to: routes)
-        live.addRoutes(to: routes)
-        testing?.add(to: routes)
+        live.addRoutes(to: routes, connections: configuration.maximumConnections)
+        testing?.add(to: routes, connections: configuration.maximumConnections)
         journal.map(JournalRoutes.init)?.add(to: routes)
         tallies.map(TallyRoutes.init)?.add(to: routes)
         return routes

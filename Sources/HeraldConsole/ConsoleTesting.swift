@@ -14,8 +14,8 @@ package struct ConsoleTesting: Sendable {
         self.tools = ToolRoutes(tools: tools)
     }
 
-    func add(to group: RouterGroup<ConsoleContext>) {
-        CaughtRoutes(inbox: inbox).add(to: group)
+    func add(to group: RouterGroup<ConsoleContext>, connections: Int) {
+        CaughtRoutes(inbox: inbox, connections: connections).add(to: group)
         sends.add(to: group)
         tools.add(to: group)
     }

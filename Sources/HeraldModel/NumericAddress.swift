@@ -36,3 +36,16 @@ package struct NumericAddress: Hashable, Sendable {
         return address.bytes.count == 4 ? "127.0.0.1" : "::1"
     }
 }
+
+/// The network that counts as one guesser: 24 bits of an IPv4 address, 64 of an IPv6 address, the usual sizes for one owner.
+package struct GuesserNetwork: Hashable, Sendable {
+    private let prefix: [UInt8]
+
+    /// Reads the text of an address; all texts that are not addresses are one network.
+    package init(_ address: String) {
+        let bytes = NumericAddress(address)?.bytes ?? []
+        // An IPv4 client of a dual-stack socket (RFC 4291 §2.5.5.2).
+        let isMapped = bytes.count == 16 && bytes[..<10].allSatisfy { $0 == 0 } && bytes[10...11] == [0xFF, 0xFF]
+        prefix = isMapped ? Array(bytes[12..<15]) : Array(bytes.prefix(bytes.count == 4 ? 3 : 8))
+    }
+}

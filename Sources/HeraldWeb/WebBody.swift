@@ -2,16 +2,19 @@ import HeraldJSON
 import HeraldModel
 package import Hummingbird
 import NIOCore
+import NIOHTTP1
 
 /// Reads request bodies.
 package enum WebBody {
     /// The body, with at most `limit` bytes.
-    /// - Throws: ``WebRefusal``: 413.
+    /// - Throws: ``WebRefusal``: 413; 400 for a body that does not come to its end.
     package static func bytes(of request: Request, limit: Int) async throws -> [UInt8] {
         do {
             return Array(try await request.body.collect(upTo: limit).readableBytesView)
         } catch is NIOTooManyBytesError {
             throw WebRefusal(413, "the body is longer than \(limit) bytes")
+        } catch let error where error is HTTPParserError || error is ChannelError || error is IOError {
+            throw WebRefusal(400, "the body is not a whole body of HTTP/1.1")
         }
     }
 

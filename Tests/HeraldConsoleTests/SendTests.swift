@@ -6,7 +6,7 @@ import Testing
 
 struct SendTests {
     private func caller(_ role: ConsoleRole) -> ConsoleCaller {
-        ConsoleCaller(member: ConsoleMember(name: "ci", role: role), address: "127.0.0.1", proof: .token)
+        ConsoleCaller(name: "ci", role: role, address: "127.0.0.1", proof: .token)
     }
 
     @Test func `a sender sends in the sandbox, an admin in both environments`() throws {
@@ -16,10 +16,11 @@ struct SendTests {
         #expect(throws: AdminError.self) { try PushEnvironment.production.check(nil) }
     }
 
-    @Test func `ten orders come at once, and the next waits`() {
+    @Test func `ten orders of a caller come at once, the next waits, and others' do not`() {
         let pace = SendPace()
-        let admitted = (1...30).count { _ in pace.admits() }
+        let admitted = (1...30).count { _ in pace.admits(caller(.sender)) }
         #expect((10...12).contains(admitted))
+        #expect(pace.admits(caller(.admin)))
     }
 
     private func order(_ text: String) throws -> SendOrder {

@@ -39,6 +39,8 @@ class FakeConsole(MadeUpServer):
         self.answers = console_service.answers()
         self.requests = queue.Queue()
         self.asked = []
+        #: The secret of each request, which the page keeps for its origin.
+        self.secrets = []
         super().__init__(Request)
         self.url = f"http://127.0.0.1:{self.port}"
 
@@ -85,7 +87,8 @@ class Request(MadeUpRequest):
         split = urllib.parse.urlsplit(self.path)
         query = dict(urllib.parse.parse_qsl(split.query))
         path = urllib.parse.unquote(split.path)
-        if self.headers["herald-console"] != "1":
+        self.service.secrets.append(self.headers["herald-console"])
+        if self.headers["herald-console"] is None:
             return self.json({"error": "the request is not of the console"}, 403)
         if method != "GET" and self.headers["content-type"] != "application/json":
             return self.json({"error": "send JSON"}, 415)

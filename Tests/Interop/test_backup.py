@@ -402,3 +402,15 @@ def test_a_backup_of_a_killed_service_is_whole(fresh, tmp_path):
     finally:
         copy.close()
     service.start()
+
+
+def test_a_restore_names_the_tokens_that_are_valid(fresh, tmp_path):
+    service = fresh().start()
+    herald("console", "token", "--data", service.data, "--name", "stolen", "--role", "admin")
+    backup(service, tmp_path / "backup")
+    herald("console", "revoke", "--data", service.data, "stolen")
+    service.stop()
+    words = herald("restore", tmp_path / "backup", "--data", tmp_path / "again").stdout
+    assert "herald console revoke NAME" in words and words.rstrip().endswith("stolen")
+    answer = json.loads(herald("restore", tmp_path / "backup", "--data", tmp_path / "other", "--json").stdout)
+    assert answer["tokens"] == ["stolen"]

@@ -69,6 +69,7 @@ def test_the_servers_take_the_configuration_and_admit_nobody_but_the_key(made, t
         other = tmp_path / "other"
         herald("cluster", "nats-conf", "--peers", "127.0.0.1", "--output", str(other))
         stranger.write_text((other / "herald.nk").read_text())
+        stranger.chmod(0o600)
         code, report, error = status(*options[:-1], str(stranger))
         assert code == 1 and report is None and "uthoriz" in error, error
 
@@ -156,3 +157,14 @@ def test_the_example_runs_a_cluster(tmp_path):
         timeout=4 * PATIENCE, env={**os.environ, "HERALD_BINARY": str(HERALD), "NATS_SERVER": str(NATS_SERVER)},
     )
     assert "HTTP/2 200" in result.stdout and 'received {"aps":{"alert":"Hello from curl"}}' in result.stdout, result
+
+
+@pytest.mark.parametrize("setting", ["--cluster-key", "--cluster-credentials"])
+@pytest.mark.parametrize("mode", [0o666, 0o644, 0o620])
+def test_files_with_a_secret_that_others_may_change_are_refused(tmp_path, setting, mode):
+    path = tmp_path / "secret"
+    path.write_text("x")
+    path.chmod(mode)
+    options = ("--cluster", "nats://127.0.0.1:1", "--cluster-unverified", setting, path)
+    result = herald("serve", "--data", tmp_path / "data", *options, check=False)
+    assert result.returncode != 0 and f"is open to others (mode 0{mode:o}): run `chmod 600 {path}`" in result.stderr

@@ -177,6 +177,16 @@ def test_a_link_of_the_command_signs_in(chromium, console):
     assert "login" not in page.driver.current_url
 
 
+def test_the_page_keeps_the_secret_of_its_origin_for_reloads_and_tabs(chromium, console):
+    console.answers["POST /v1/session"] = {**console.answers["POST /v1/session"], "page_secret": "for-this-port"}
+    show(chromium, console, "/notifications#login=aB3_x-9", ".found tr")
+    for path in ("/devices", "/notifications"):
+        console.secrets.clear()
+        page = show(chromium, console, path, "main tr")
+        assert set(console.secrets) == {"for-this-port"}
+    page.run("localStorage.removeItem('herald-session')")
+
+
 def test_a_token_signs_in_and_a_wrong_one_is_told(chromium, console):
     session = console.answers["GET /v1/session"]
     console.answers["GET /v1/session"] = (401, {"error": "sign in"})

@@ -79,19 +79,21 @@ def test_plain_http_is_told_to_speak_tls(service):
 
 def test_a_session_is_for_pages_over_tls_alone(service):
     # Without `origin`, as no browser of today does it.
-    status, headers, _ = ask(service, "POST", "/v1/session", body={"code": code(service)})
+    status, headers, answer = ask(service, "POST", "/v1/session", body={"code": code(service)})
     assert status == 201
-    secret = r"__Host-herald=([A-Za-z0-9_-]{43}); Secure; HttpOnly; SameSite=Strict; Path=/; Max-Age=604800"
+    port = service.listeners["console"]
+    secret = rf"__Host-herald-{port}=([A-Za-z0-9_-]{{43}}); Secure; HttpOnly; SameSite=Strict; Path=/; Max-Age=604800"
     match = re.fullmatch(secret, headers["set-cookie"])
     assert match, headers["set-cookie"]
-    page = {"cookie": f"__Host-herald={match[1]}", "herald_console": "1"}
+    console = json.loads(answer)["page_secret"]
+    page = {"cookie": f"__Host-herald-{port}={match[1]}", "herald_console": console}
     assert ask(service, "GET", "/v1/session", **page)[0] == 200
     # A cookie that a neighbour on another port could have set.
-    assert ask(service, "GET", "/v1/session", cookie=f"herald={match[1]}", herald_console="1")[0] == 401
+    assert ask(service, "GET", "/v1/session", cookie=f"herald-{port}={match[1]}", herald_console=console)[0] == 401
     for origin, expected in ((address(service, "http"), 403), (address(service), 200)):
         assert ask(service, "POST", "/v1/trust/reload", body={}, origin=origin, **page)[0] == expected, origin
     status, headers, _ = ask(service, "DELETE", "/v1/session", origin=address(service), **page)
-    assert status == 204 and headers["set-cookie"].startswith("__Host-herald=; Secure;")
+    assert status == 204 and headers["set-cookie"].startswith(f"__Host-herald-{port}=; Secure;")
     assert ask(service, "GET", "/v1/session", **page)[0] == 401
 
 

@@ -156,7 +156,7 @@ def test_an_operator_sees_what_is_refused_and_to_whom(hands, place):
 def shown_refusals(page):
     """The refusals of the service, as the page reads them."""
     return page.driver.execute_async_script(
-        "const done = arguments[0]; fetch('/v1/refusals', {headers: {'herald-console': '1'}}).then((answer) => answer.text()).then(done)",
+        "const done = arguments[0]; fetch('/v1/refusals', {headers: {'herald-console': localStorage.getItem('herald-session')}}).then((answer) => answer.text()).then(done)",
     )
 
 

@@ -1,6 +1,7 @@
 """Keys, certificates and requests in the shapes that OpenSSL and people give them, wherever one is read."""
 
 import json
+import os
 import subprocess
 
 import pytest
@@ -11,6 +12,14 @@ from service import TEAM, TOPIC, herald
 
 def openssl(*arguments, **options):
     return subprocess.run(["openssl", *map(str, arguments)], check=True, capture_output=True, **options).stdout
+
+
+@pytest.fixture(autouse=True)
+def own_files():
+    """Makes files that others cannot read, as a key must be."""
+    former = os.umask(0o077)
+    yield
+    os.umask(former)
 
 
 @pytest.fixture(scope="module")

@@ -176,3 +176,14 @@ def test_schemathesis_finds_nothing(api, tmp_path):
         capture_output=True, text=True, cwd=tmp_path,
     )
     assert result.returncode == 0, result.stdout[-6000:] + result.stderr[-2000:]
+
+
+def test_other_hosts_are_refused(api):
+    """Another site's page that lets its name resolve to the relay's address reads nothing."""
+    for host, status in (("attacker.example", 421), ("localhost", 200), ("127.0.0.1", 200)):
+        for path in ("/health/live", "/metrics"):
+            answer = subprocess.run(
+                ["curl", "--silent", "--output", "/dev/null", "--write-out", "%{http_code}", "--header", f"host: {host}:{api.port}", f"http://127.0.0.1:{api.port}{path}"],
+                capture_output=True, text=True, check=True,
+            )
+            assert answer.stdout == str(status), (host, path)

@@ -1,10 +1,13 @@
 """From `curl` to the screen: Chromium shows the notifications of a running device, and the user's actions reach it."""
 
+import contextlib
 import json
 import pathlib
 import shutil
+import socket
 import subprocess
 import urllib.error
+import urllib.parse
 import urllib.request
 
 import pytest
@@ -286,6 +289,21 @@ def test_curl_gets_events_until_the_agent_stops(shared, tmp_path):
     assert first["apps"][0]["topic"] == APP
     assert phone.stop() == 0
     assert watcher.wait(timeout=PATIENCE) == 0
+
+
+def test_clients_that_read_nothing_do_not_keep_the_agent(shared, tmp_path):
+    phone = Phone(shared, tmp_path / "device", shared.device("unread")[0]).start()
+    place = urllib.parse.urlsplit(phone.url)
+    with contextlib.ExitStack() as stack:
+        for _ in range(8):
+            client = stack.enter_context(socket.socket())
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            client.connect((place.hostname, place.port))
+            client.setblocking(False)
+            with contextlib.suppress(BlockingIOError):
+                for _ in range(10_000):
+                    client.send(f"GET / HTTP/1.1\r\nhost: {place.netloc}\r\n\r\n".encode() * 20)
+        assert phone.stop() == 0
 
 
 def test_a_failure_to_open_the_screen_is_explained(phone, shared, tmp_path):

@@ -34,8 +34,10 @@ def settings_that_nothing_mends(folder):
     other = folder / "other"
     other.mkdir(mode=0o700)
     (other / "file").write_text("of another program")
-    absent, garbage = folder / "absent.pem", folder / "garbage.pem"
+    absent, garbage, identity = (folder / f"{name}.pem" for name in ("absent", "garbage", "identity"))
     garbage.write_text("garbage")
+    identity.write_text("garbage")
+    identity.chmod(0o600)
     queue = f"database: sqlite://{folder}/queue.db\n"
     app = "topic: com.example.app\nservice: localhost:1\n"
     return {
@@ -51,7 +53,7 @@ def settings_that_nothing_mends(folder):
         "herald-agent.service": [
             (f"folder: {folder}/none\n", "activate"), ("language: [fr]\n", "--identity"), ("foldr: x\n", "foldr"),
             (f"identity: {absent}\nservice: localhost:1\n", str(absent)),
-            (f"identity: {garbage}\nservice: localhost:1\n", "is not PEM"),
+            (f"identity: {identity}\nservice: localhost:1\n", "is not PEM"),
         ],
     }
 

@@ -99,7 +99,7 @@ struct AgentRun: AsyncParsableCommand {
         let showsDesktop = try desktop || settings.flag(.desktop) ?? false
         try await translatingDeviceErrors {
             let credential =
-                try identity.map { try DeviceCredential(pem: try SafeFile.read($0)) }
+                try identity.map { try DeviceCredential(pem: try SafeFile.read($0, isSecret: true)) }
                 ?? (folder ?? AgentFolderPath(path: AgentFolderPath.defaultPath)).device.credential()
             let activated = try folder?.service(unless: peer)
             let place =

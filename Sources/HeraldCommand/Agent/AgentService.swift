@@ -112,15 +112,15 @@ struct AgentService: Service {
         let logger = Logger(label: "herald.agent") { StreamLogHandler.standardError(label: $0) }
         services.append(.init(service: Watchdog(manager, parts: [answers], logger: logger)))
         if let screen { services.append(.init(service: AgentScreen.service(screen, of: agent, json: json))) }
-        let group = ServiceGroup(
-            configuration: ServiceGroupConfiguration(
-                services: services,
-                gracefulShutdownSignals: [.sigterm, .sigint],
-                logger: Logger(label: "herald.agent") { _ in SwiftLogNoOpLogHandler() }
-            )
+        var configuration = ServiceGroupConfiguration(
+            services: services,
+            gracefulShutdownSignals: [.sigterm, .sigint],
+            logger: Logger(label: "herald.agent") { _ in SwiftLogNoOpLogHandler() }
         )
+        // Cancels whatever has not ended by then: a browser that reads nothing would hold the screen.
+        configuration.maximumGracefulShutdownDuration = .seconds(5)
         do {
-            try await group.run()
+            try await ServiceGroup(configuration: configuration).run()
         } catch let error as WebListenerError {
             throw CommandError(.port, error.message)
         }

@@ -68,6 +68,8 @@ struct ClusterConfiguration: Equatable, Sendable {
                     + "so that Herald checks it (--cluster-monitor http://\(HostPort(host: servers[0].host, port: 8222)),…), or add --cluster-unverified"
             )
         }
+        // Before it waits for a connection.
+        _ = try clusterKey()
     }
 
     /// The settings of the connection to the servers.
@@ -106,7 +108,7 @@ struct ClusterConfiguration: Equatable, Sendable {
     /// - Throws: ``CommandError/Code/configuration``.
     func clusterKey() throws -> ClusterKey? {
         guard !key.isEmpty else { return nil }
-        guard let key = ClusterKey(file: try Self.bytes(of: key)) else {
+        guard let key = ClusterKey(file: try Self.bytes(of: key, isSecret: true)) else {
             throw CommandError(
                 .configuration,
                 "\(key), which the setting cluster-key names, is no cluster key: copy trust/cluster.key from the data folder of "
@@ -118,7 +120,7 @@ struct ClusterConfiguration: Equatable, Sendable {
 
     private func credential() throws -> NATSCredential {
         guard !credentials.isEmpty else { return .none }
-        let text = String(decoding: try Self.bytes(of: credentials), as: UTF8.self)
+        let text = String(decoding: try Self.bytes(of: credentials, isSecret: true), as: UTF8.self)
         do {
             if text.contains("BEGIN NATS USER JWT") { return try NATSCredential(creds: text) }
             let seed = text.split(whereSeparator: \.isNewline).first { !$0.hasPrefix("#") } ?? ""
@@ -128,9 +130,9 @@ struct ClusterConfiguration: Equatable, Sendable {
         }
     }
 
-    private static func bytes(of path: String) throws -> [UInt8] {
+    private static func bytes(of path: String, isSecret: Bool = false) throws -> [UInt8] {
         do {
-            return try SafeFile.read(path)
+            return try SafeFile.read(path, isSecret: isSecret)
         } catch let error as CommandError {
             throw CommandError(.configuration, "\(error.message): a setting cluster-… names it")
         }

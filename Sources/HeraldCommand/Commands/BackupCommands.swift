@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import HeraldCluster
+import HeraldConsole
 import HeraldMailbox
 import HeraldModel
 
@@ -94,8 +95,13 @@ struct Restore: AsyncParsableCommand {
         }
         let (manifest, damaged) = try writer.write()
         let taken = try await take(folder, settings)
+        let tokens = try ConsoleTokenFile(folder: folder).read().valid(at: ServiceClock().now())
         DamageReport.complain(damaged)
-        if data.json { return try Terminal.sayJSON(BackupReport(path: folder.path, manifest, damaged, taken)) }
+        if data.json {
+            return try Terminal.sayJSON(
+                BackupReport(path: folder.path, manifest, damaged, taken: taken, tokens: tokens)
+            )
+        }
         Terminal.say("restored       \(folder.path)")
         Terminal.say("from           \(manifest.created), Herald \(manifest.herald)")
         manifest.lines.forEach(Terminal.say)
@@ -109,6 +115,7 @@ struct Restore: AsyncParsableCommand {
             ClusterImport.Summary.next(folder.path).forEach(Terminal.say)
         }
         RestoreReport.lines(taken == nil ? manifest.cluster : nil, folder.path).forEach(Terminal.say)
+        RestoreReport.lines(of: tokens).forEach(Terminal.say)
     }
 
     private func take(_ folder: DataFolder, _ settings: ServerConfiguration?) async throws -> ClusterImport.Summary? {
@@ -169,6 +176,17 @@ enum RestoreReport {
     }
 }
 
+extension RestoreReport {
+    /// The console's tokens that are valid again, also if they were revoked since the backup.
+    fileprivate static func lines(of tokens: [String]) -> [String] {
+        guard !tokens.isEmpty else { return [] }
+        return [
+            "- these tokens of the console are valid; revoke again those that were revoked (herald console revoke NAME):",
+            "  \(tokens.map { LogText.escaped($0, limit: 64, spelling: .terminal) }.joined(separator: ", "))",
+        ]
+    }
+}
+
 /// The warning about damaged rows of a store, for people.
 private enum DamageReport {
     /// - Parameter rows: The number of damaged rows; nothing is printed for 0.
@@ -194,8 +212,16 @@ private struct BackupReport: Encodable {
     let damaged: Int
     /// Counts of what a restore took into a cluster; absent without one.
     let taken: ClusterImport.Summary?
+    /// Names of the console's tokens that are valid again; absent for a backup.
+    let tokens: [String]?
 
-    init(path: String, _ manifest: BackupManifest, _ damaged: Int, _ taken: ClusterImport.Summary? = nil) {
+    init(
+        path: String,
+        _ manifest: BackupManifest,
+        _ damaged: Int,
+        taken: ClusterImport.Summary? = nil,
+        tokens: [String]? = nil
+    ) {
         self.path = path
         herald = manifest.herald
         created = manifest.created
@@ -206,6 +232,7 @@ private struct BackupReport: Encodable {
         devices = manifest.cluster == .node ? nil : manifest.devices
         self.damaged = damaged
         self.taken = taken
+        self.tokens = tokens
     }
 }
 

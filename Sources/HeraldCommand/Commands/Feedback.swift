@@ -41,7 +41,7 @@ struct Feedback: AsyncParsableCommand {
         var configuration = ProviderConfiguration(
             host: place.service.host,
             port: place.service.port,
-            credential: .certificate(pem: try SafeFile.read(certificate)),
+            credential: .certificate(pem: try SafeFile.read(certificate, isSecret: true)),
             authorities: try peer.authorities()
         )
         configuration.address = place.address

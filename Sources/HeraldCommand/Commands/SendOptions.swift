@@ -107,13 +107,13 @@ struct SendOptions: ParsableArguments {
             guard keyId == nil, team == nil else {
                 throw ValidationError("--key-id and --team need --key.")
             }
-            return .certificate(pem: try SafeFile.read(certificate))
+            return .certificate(pem: try SafeFile.read(certificate, isSecret: true))
         case (nil, let key?):
             guard let team else { throw ValidationError("--key needs --team.") }
             guard let id = keyId ?? SendOptions.identifier(inNameOf: key) else {
                 throw ValidationError("--key needs --key-id.")
             }
-            return .key(pem: try SafeFile.read(key), id: id, team: team)
+            return .key(pem: try SafeFile.read(key, isSecret: true), id: id, team: team)
         default:
             throw ValidationError("Name the provider's credential: --certificate, or --key with --key-id and --team.")
         }

@@ -86,6 +86,7 @@ struct RelayRun: AsyncParsableCommand {
         let listener = RelayAPI(
             RelayAPIConfiguration(
                 host: settings.service.host,
+                hostnames: settings.service.hostnames,
                 port: settings.service.port,
                 token: token?.text
             ),

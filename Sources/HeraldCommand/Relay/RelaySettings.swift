@@ -11,6 +11,7 @@ struct RelayServiceConfiguration: SettingTarget {
 
     var relay = RelayConfiguration()
     var host = "127.0.0.1"
+    var hostnames: [String] = []
     var port = 2192
     /// The file with the API's bearer token; without it there is no API.
     var tokenFile: String?
@@ -26,6 +27,19 @@ enum RelayServiceSettings: SettingGroup {
             "The environment of rows and devices that name none; sandbox connects by the name sandbox.<host>."
         },
         .address("relay-host", \.host) { "Address of health, metrics and the API." },
+        .list(
+            "relay-hostname",
+            \.hostnames,
+            example: "relay.example.com",
+            valueName: "name",
+            wanted: "a host name or an address, without a port",
+            show: { $0 },
+            make: { names in
+                for name in names where !ServerSettings.isHostname(name) { throw RefusedItem(text: name) }
+                return names
+            },
+            help: { "A further name by which requests reach the relay, as through a proxy; may be repeated." }
+        ),
         .port("relay-port", \.port) { "Port of health, metrics and the API; 0 for a free one." },
         .optional(SettingKey("api-token", example: "relay-api.token"), \.tokenFile, valueName: "file") {
             "The file with the API's bearer token; made if it is missing. Without this option there is no API."

@@ -2,42 +2,90 @@ import CPosix
 import Dispatch
 import Foundation
 import HeraldConsole
+import HeraldMailbox
+import HeraldModel
 import Logging
 import Synchronization
 
-/// The audit in `audit/audit.jsonl`: one line of JSON for each change.
+/// The audit: one line of JSON for each change in `audit/audit.jsonl`, and for each attempt in `audit/refused.jsonl`.
 ///
-/// A queue of its own writes, so that a disk that stalls stops nobody. A full file becomes `audit.jsonl.1`, and so on.
+/// They are apart so that attempts, which anybody can make, push no change out. A queue of its own writes, so that a disk that
+/// stalls stops nobody.
 final class AuditFile: ConsoleAudit {
     /// The longest file, in bytes.
     static let maximumBytes = 16 << 20
-    /// The number of files.
+    /// The number of files of each kind.
     static let maximumFiles = 8
     /// More lines that wait for the disk are dropped.
     static let maximumWaiting = 4096
 
     private struct State {
+        var throttle = AuditThrottle()
+        /// Whether the counts without a line are going to be written.
+        var isResting = false
         var waiting = 0
         var dropped = 0
         /// Whether the log has the fault of the disk.
         var isFailing = false
-        /// Number of the last line; nil before the file was looked at.
+        /// Number of the last line; nil before the files were looked at.
         var last: Int?
     }
 
-    private let path: String
-    private let maximumBytes: Int
+    private let changes: AuditLines
+    private let refusals: AuditLines
+    private let clock: any WallClock
     private let logger: Logger
     private let queue = DispatchQueue(label: "herald.audit", qos: .utility)
     private let state = Mutex(State())
 
-    init(folder: String, maximumBytes: Int = AuditFile.maximumBytes, logger: Logger) {
-        path = folder + "/audit.jsonl"
-        self.maximumBytes = maximumBytes
+    init(
+        folder: String,
+        maximumBytes: Int = AuditFile.maximumBytes,
+        clock: any WallClock = ServiceClock(),
+        logger: Logger
+    ) {
+        changes = AuditLines(path: folder + "/audit.jsonl", maximumBytes: maximumBytes)
+        refusals = AuditLines(path: folder + "/refused.jsonl", maximumBytes: maximumBytes)
+        self.clock = clock
         self.logger = logger
     }
 
     func write(_ entry: AuditEntry) {
+        let (line, rests) = state.withLock { state in
+            let line = state.throttle.line(entry, at: clock.now())
+            defer { if line == nil { state.isResting = true } }
+            return (line, line == nil && !state.isResting)
+        }
+        if let line { add(line) }
+        guard rests else { return }
+        queue.asyncAfter(deadline: .now() + .seconds(Int(AuditThrottle.interval.components.seconds))) { [weak self] in
+            self?.addRest()
+        }
+    }
+
+    func read(limit: Int, before: Int?) async throws -> [AuditEntry] {
+        addRest()
+        return await withCheckedContinuation { continuation in
+            queue.async { continuation.resume(returning: self.newest(limit, before: before)) }
+        }
+    }
+
+    /// Waits until all lines are written.
+    func close() {
+        addRest()
+        queue.sync {}
+    }
+
+    /// Adds the lines of what was only counted.
+    private func addRest() {
+        let rest = state.withLock { state in
+            state.isResting = false
+            return state.throttle.rest()
+        }
+        rest.forEach(add)
+    }
+
+    private func add(_ entry: AuditEntry) {
         let isTaken = state.withLock { state in
             guard state.waiting < Self.maximumWaiting else {
                 state.dropped += 1
@@ -50,17 +98,6 @@ final class AuditFile: ConsoleAudit {
         queue.async { self.append(entry) }
     }
 
-    func read(limit: Int, before: Int?) async throws -> [AuditEntry] {
-        await withCheckedContinuation { continuation in
-            queue.async { continuation.resume(returning: self.newest(limit, before: before)) }
-        }
-    }
-
-    /// Waits until all lines are written.
-    func close() {
-        queue.sync {}
-    }
-
     // MARK: - On the queue
 
     private func append(_ entry: AuditEntry) {
@@ -70,14 +107,44 @@ final class AuditFile: ConsoleAudit {
         do {
             let encoder = JSONEncoder()
             encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-            try append(Array(try encoder.encode(entry)) + [UInt8(ascii: "\n")])
+            let line = Array(try encoder.encode(entry)) + [UInt8(ascii: "\n")]
+            try (entry.isRefused ? refusals : changes).append(line)
             finish(last: number, error: nil)
         } catch {
             finish(last: number - 1, error: error)
         }
     }
 
-    private func append(_ line: [UInt8]) throws {
+    private func finish(last: Int, error: (any Error)?) {
+        let (isNew, dropped) = state.withLock { state in
+            state.waiting -= 1
+            state.last = last
+            defer {
+                state.isFailing = error != nil
+                state.dropped = 0
+            }
+            return (error != nil && !state.isFailing, state.dropped)
+        }
+        if let error, isNew {
+            logger.warning("the audit cannot be written: changes go on without it", error: error)
+        }
+        if dropped > 0 {
+            logger.warning("the audit lost lines: the disk was too slow", metadata: ["lines": "\(dropped)"])
+        }
+    }
+
+    private func newest(_ limit: Int, before: Int?) -> [AuditEntry] {
+        let found = changes.newest(limit, before: before) + refusals.newest(limit, before: before)
+        return Array(found.sorted { $0.id > $1.id }.prefix(limit))
+    }
+}
+
+/// Lines in a file; a full one becomes `FILE.1`, and so on.
+private struct AuditLines {
+    let path: String
+    let maximumBytes: Int
+
+    func append(_ line: [UInt8]) throws {
         var descriptor = try open()
         defer { Foundation.close(descriptor) }
         var size = lseek(descriptor, 0, SEEK_END)
@@ -104,35 +171,18 @@ final class AuditFile: ConsoleAudit {
     }
 
     private func rotate() {
-        for number in stride(from: Self.maximumFiles - 1, to: 0, by: -1) {
+        for number in stride(from: AuditFile.maximumFiles - 1, to: 0, by: -1) {
             rename(name(number - 1), name(number))
         }
     }
 
     private func name(_ number: Int) -> String { number == 0 ? path : "\(path).\(number)" }
 
-    private func finish(last: Int, error: (any Error)?) {
-        let (isNew, dropped) = state.withLock { state in
-            state.waiting -= 1
-            state.last = last
-            defer {
-                state.isFailing = error != nil
-                state.dropped = 0
-            }
-            return (error != nil && !state.isFailing, state.dropped)
-        }
-        if let error, isNew {
-            logger.warning("the audit cannot be written: changes go on without it", error: error)
-        }
-        if dropped > 0 {
-            logger.warning("the audit lost lines: the disk was too slow", metadata: ["lines": "\(dropped)"])
-        }
-    }
-
-    private func newest(_ limit: Int, before: Int?) -> [AuditEntry] {
+    /// The newest lines with smaller numbers than `before`, or of all; newest first.
+    func newest(_ limit: Int, before: Int?) -> [AuditEntry] {
         var found: [AuditEntry] = []
         let decoder = JSONDecoder()
-        for number in 0..<Self.maximumFiles where found.count < limit {
+        for number in 0..<AuditFile.maximumFiles where found.count < limit {
             guard let content = try? Data(contentsOf: URL(fileURLWithPath: name(number)), options: .mappedIfSafe) else {
                 continue
             }

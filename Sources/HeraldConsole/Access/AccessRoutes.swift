@@ -16,8 +16,8 @@ struct AccessRoutes: Sendable {
             guard let caller = context.caller else { throw ConsoleGate.isUnknown }
             return try WebReply.json(SessionAnswer(caller.member, proof: caller.proof, of: configuration))
         }
-        routes.delete("session") { request, _ in
-            if let session = access.session(of: request) { _ = access.closeSession(session.id) }
+        routes.delete("session") { request, context in
+            if case .session(let id) = context.caller?.ground { _ = access.closeSession(id) }
             return setCookie("", Response(status: .noContent), request)
         }
         routes.get("sessions") { _, _ in
@@ -33,12 +33,12 @@ struct AccessRoutes: Sendable {
         routes.get("tokens") { _, _ in try WebReply.json(AccessList(access.tokens.map { TokenEntry($0) })) }
         routes.post("tokens", TokenRequest.self) { wanted, _, context in
             context.note.target = "\(wanted.role.rawValue) \(wanted.name)"
-            let (token, secret) = try await access.makeToken(wanted)
+            let (token, secret) = try await access.makeToken(wanted, by: context.caller)
             return try WebReply.json(TokenEntry(token, secret: secret), status: .created)
         }
         routes.delete("tokens/:id") { _, context in
-            let token = try await access.revokeToken(try context.parameters.require("id"))
-            context.note.target = "\(token.id) \(token.name)"
+            let revoked = try await access.revokeToken(try context.parameters.require("id"))
+            context.note.target = revoked.map { "\($0.id) \($0.name)" }.joined(separator: ", ")
             return Response(status: .noContent)
         }
         routes.refuseOtherMethods()
@@ -51,9 +51,7 @@ struct AccessRoutes: Sendable {
             throw AdminError(.badRequest, "name must have 1 to 64 bytes, without control characters")
         }
         context.note.target = "\(wanted.role.rawValue) \(name)"
-        let (code, expires) = access.makeCode(
-            for: ConsoleMember(name: name, role: wanted.role, token: caller.member.token, ends: caller.member.ends)
-        )
+        let (code, expires) = try access.makeCode(name: name, role: wanted.role, by: caller)
         return try WebReply.json(
             LinkAnswer(code: code, name: name, role: wanted.role, expires: expires.rfc3339),
             status: .created
@@ -64,16 +62,18 @@ struct AccessRoutes: Sendable {
         guard (proof.code == nil) != (proof.token == nil) else {
             throw AdminError(.badRequest, "give either code or token")
         }
-        let (session, secret) = try access.open(proof, from: context.address)
-        context.note.target = "\(session.member.role.rawValue) \(session.member.name)"
-        let answer = SessionAnswer(session.member, proof: .session, of: configuration)
-        return setCookie(secret, try WebReply.json(answer, status: .created), request)
+        let new = try access.open(proof, from: context.address)
+        let member = new.session.member
+        context.note.target = "\(member.role.rawValue) \(member.name)"
+        let answer = SessionAnswer(member, proof: .session, of: configuration, pageSecret: new.page)
+        return setCookie(new.cookie, try WebReply.json(answer, status: .created), request)
     }
 
     private func setCookie(_ secret: String, _ response: Response, _ request: Request) -> Response {
         var response = response
         response.headers[.setCookie] = SessionCookie.field(
             secret,
+            for: request,
             isSecure: access.isOverTLS || SessionCookie.isBehindTLS(request)
         )
         return response

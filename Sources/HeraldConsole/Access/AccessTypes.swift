@@ -53,8 +53,26 @@ package struct SessionAnswer: Codable, Sendable {
     /// The least role that starts and stops drills.
     package let drills: ConsoleRole
     package let environments: [PushEnvironment]
+    /// The secret that the page sends in the field `herald-console`; only in the answer to signing in.
+    let pageSecret: String?
 
-    init(_ member: ConsoleMember, proof: ConsoleCaller.Proof, of configuration: ConsoleConfiguration) {
+    private enum CodingKeys: String, CodingKey {
+        case name
+        case role
+        case proof
+        case mode
+        case drills
+        case environments
+        case pageSecret = "page_secret"
+    }
+
+    init(
+        _ member: ConsoleMember,
+        proof: ConsoleCaller.Proof,
+        of configuration: ConsoleConfiguration,
+        pageSecret: String? = nil
+    ) {
+        self.pageSecret = pageSecret
         name = member.name
         role = member.role
         self.proof = proof

@@ -17,11 +17,38 @@ package struct AuditEntry: Codable, Hashable, Sendable {
     package let status: Int
     /// The reason why it was refused or failed.
     package let error: String?
+    /// The number of further lines of the same kind that were not written, since the one before; nil for none.
+    package var more: Int?
+
+    /// Whether it was refused or failed, so that nothing changed.
+    package var isRefused: Bool { status >= 400 }
+
+    package init(
+        time: String,
+        who: String?,
+        role: ConsoleRole?,
+        from: String,
+        proof: ConsoleCaller.Proof?,
+        action: String,
+        target: String?,
+        status: Int,
+        error: String?
+    ) {
+        self.time = time
+        self.who = who
+        self.role = role
+        self.from = from
+        self.proof = proof
+        self.action = action
+        self.target = target
+        self.status = status
+        self.error = error
+    }
 }
 
 /// Keeps the lines of the audit.
 package protocol ConsoleAudit: Sendable {
-    /// Adds a line; it never waits for a disk.
+    /// Adds a line, or counts it (``AuditThrottle``); it never waits for a disk.
     func write(_ entry: AuditEntry)
 
     /// The newest lines with smaller numbers than `before`, or of all; newest first, at most `limit`.

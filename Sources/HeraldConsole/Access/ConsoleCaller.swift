@@ -3,7 +3,7 @@ import NIOCore
 import Synchronization
 
 /// The maker of a request to the console.
-package struct ConsoleCaller: Hashable, Sendable {
+package struct ConsoleCaller: Sendable {
     /// Proof with which the request came.
     package enum Proof: String, Codable, Sendable {
         /// The cookie of a browser.
@@ -15,6 +15,8 @@ package struct ConsoleCaller: Hashable, Sendable {
     }
 
     let member: ConsoleMember
+    /// Their own token or session.
+    let ground: ConsoleGround
     /// IP address; `socket` at the socket.
     package let address: String
     package let proof: Proof
@@ -23,14 +25,15 @@ package struct ConsoleCaller: Hashable, Sendable {
     package var name: String { member.name }
     package var role: ConsoleRole { member.role }
 
-    init(member: ConsoleMember, address: String, proof: Proof) {
+    init(member: ConsoleMember, ground: ConsoleGround, address: String, proof: Proof) {
         self.member = member
+        self.ground = ground
         self.address = address
         self.proof = proof
     }
 
     package init(name: String, role: ConsoleRole, address: String, proof: Proof) {
-        self.init(member: ConsoleMember(name: name, role: role), address: address, proof: proof)
+        self.init(member: ConsoleMember(name: name, role: role), ground: .process, address: address, proof: proof)
     }
 }
 
@@ -52,6 +55,41 @@ package struct ConsoleContext: RequestContext {
 
     /// The client's IP address; `socket` at the socket.
     var address: String { channel.remoteAddress?.ipAddress ?? "socket" }
+
+    /// Does work that waits, and ends it once its caller's token or session has ended.
+    func whileIn<Result: Sendable>(_ work: @escaping @Sendable () async throws -> Result) async throws -> Result {
+        try await withThrowingTaskGroup(of: Result?.self) { [isStillIn] group in
+            group.addTask { try await work() }
+            group.addTask {
+                while isStillIn() { try await Task.sleep(for: .seconds(1)) }
+                return nil
+            }
+            defer { group.cancelAll() }
+            guard let result = try await group.next() ?? nil, isStillIn() else { throw ConsoleGate.isUnknown }
+            return result
+        }
+    }
+}
+
+/// A body whose end comes only while its sender would still be let in: it may take half a minute after the header.
+struct AdmittedBody: AsyncSequence, Sendable {
+    let base: RequestBody
+    let isStillIn: @Sendable () -> Bool
+
+    struct AsyncIterator: AsyncIteratorProtocol {
+        var base: RequestBody.AsyncIterator
+        let isStillIn: @Sendable () -> Bool
+
+        mutating func next() async throws -> ByteBuffer? {
+            let part = try await base.next()
+            guard part != nil || isStillIn() else { throw ConsoleGate.isUnknown }
+            return part
+        }
+    }
+
+    func makeAsyncIterator() -> AsyncIterator {
+        AsyncIterator(base: base.makeAsyncIterator(), isStillIn: isStillIn)
+    }
 }
 
 /// Facts that a route adds to the audit's line of its request.

@@ -40,11 +40,11 @@ struct ConsoleGate: RouterMiddleware {
         next: (Request, ConsoleContext) async throws -> Response
     ) async throws -> Response {
         let rule = RoleTable.rule(request.method, context.endpointPath ?? "", drills: drills)
-        var context = context
+        var (request, context) = (request, context)
         do {
-            try await admit(request, to: rule, &context)
+            try await admit(&request, to: rule, &context)
             let response = try await next(request, context)
-            let isFirstLook = rule.opensPayloads && context.caller.map(readers.add) == true
+            let isFirstLook = rule.opensPayloads && context.caller.map({ readers.add($0.member) }) == true
             if rule.isChange || isFirstLook { record(rule, context, status: response.status.code) }
             return response
         } catch {
@@ -56,7 +56,11 @@ struct ConsoleGate: RouterMiddleware {
     }
 
     /// Sets the caller, or refuses the request.
-    private func admit(_ request: Request, to rule: RoleTable.Rule, _ context: inout ConsoleContext) async throws {
+    private func admit(
+        _ request: inout Request,
+        to rule: RoleTable.Rule,
+        _ context: inout ConsoleContext
+    ) async throws {
         switch way {
         case .socket:
             context.caller = await .socket(context)
@@ -67,10 +71,10 @@ struct ConsoleGate: RouterMiddleware {
             if let role = rule.role {
                 guard let caller = context.caller else { throw Self.isUnknown }
                 guard caller.role >= role else { throw Self.isBeyond(role, caller) }
-                let address = context.address
-                context.isStillIn = {
-                    (try? access.caller(of: request, from: address, isUse: false)).map { $0.role >= role } ?? false
-                }
+                context.isStillIn = { access.isStillIn(caller) }
+                request.body = RequestBody(
+                    asyncSequence: AdmittedBody(base: request.body, isStillIn: context.isStillIn)
+                )
             }
             let isReadOnly = configuration.mode == .readOnly
             guard !isReadOnly || !rule.isChange || rule.path == "/v1/session" else { throw Self.isReadOnly }
@@ -144,10 +148,10 @@ private final class PayloadReaders: Sendable {
     /// One more, and all count as new.
     private static let maximum = 1024
 
-    private let callers = Mutex<Set<ConsoleCaller>>([])
+    private let callers = Mutex<Set<ConsoleMember>>([])
 
     /// Whether this is the caller's first look.
-    func add(_ caller: ConsoleCaller) -> Bool {
+    func add(_ caller: ConsoleMember) -> Bool {
         callers.withLock { callers in
             if callers.count >= Self.maximum { callers = [] }
             return callers.insert(caller).inserted

@@ -1,5 +1,5 @@
 import Foundation
-import HeraldModel
+package import HeraldModel
 
 /// A named bearer token for a tool.
 struct ConsoleToken: Codable, Hashable, Sendable {
@@ -11,9 +11,11 @@ struct ConsoleToken: Codable, Hashable, Sendable {
     /// Seconds since 1970.
     let created: Int64
     let expires: Int64
+    /// Identifier of the token with which it was made, whose end ends it too; nil for one that an operator made.
+    var maker: String?
 
     var member: ConsoleMember {
-        ConsoleMember(name: name, role: role, token: id, ends: WallTime(seconds: expires))
+        ConsoleMember(name: name, role: role, ground: .token(id), ends: WallTime(seconds: expires))
     }
 
     var isSound: Bool {
@@ -52,6 +54,16 @@ package struct ConsoleTokens: Sendable {
         tokens.first { $0.sha256 == digest.hexadecimal && $0.expires > now.milliseconds / 1000 }
     }
 
+    /// The names of the tokens that are valid.
+    package func valid(at now: WallTime) -> [String] {
+        tokens.filter { has($0.id, at: now) }.map(\.name).sorted()
+    }
+
+    /// Whether a token is valid.
+    func has(_ id: String, at now: WallTime) -> Bool {
+        tokens.contains { $0.id == id && $0.expires > now.milliseconds / 1000 }
+    }
+
     /// Adds a token; those that have ended make room.
     /// - Throws: ``AdminError`` if the name is taken, or there are too many.
     mutating func add(_ token: ConsoleToken, at now: WallTime) throws {
@@ -68,13 +80,22 @@ package struct ConsoleTokens: Sendable {
         tokens.append(token)
     }
 
-    /// Removes a token.
+    /// Removes a token, and those that were made with it.
+    /// - Returns: All of them, that token first.
     /// - Throws: ``AdminError`` if there is none.
-    mutating func remove(_ id: String) throws -> ConsoleToken {
-        guard let index = tokens.firstIndex(where: { $0.id == id }) else {
+    mutating func remove(_ id: String) throws -> [ConsoleToken] {
+        var removed = tokens.filter { $0.id == id }
+        guard !removed.isEmpty else {
             throw AdminError(.notFound, "there is no token \(id): see `herald console tokens`")
         }
-        return tokens.remove(at: index)
+        var next = removed[...]
+        while let maker = next.popFirst() {
+            let made = tokens.filter { $0.maker == maker.id && !removed.contains($0) }
+            removed += made
+            next += made
+        }
+        tokens.removeAll { removed.contains($0) }
+        return removed
     }
 
     /// Whether a text can name a token or a session.

@@ -1,34 +1,50 @@
 import HeraldModel
 
-/// The holder of a session or token.
+/// The origin of somebody's access: its end ends all that was made with it.
+enum ConsoleGround: Hashable, Sendable {
+    /// The control socket or `run/admin.token`, which end with the process.
+    case process
+    /// A named token, by its identifier.
+    case token(String)
+    /// A session, by its identifier.
+    case session(String)
+}
+
+/// The holder of a session or token; one member's quotas are shared by all that they hold.
 struct ConsoleMember: Hashable, Sendable {
     let name: String
     let role: ConsoleRole
-    /// The named token on which it stands, whose end ends it too.
-    var token: String?
-    /// End of that token.
+    /// The token or session with which they signed in, or with which their link was made.
+    var ground = ConsoleGround.process
+    /// End of that token or session at the latest.
     var ends: WallTime?
 }
 
 /// The codes of one-time links.
 struct LoginCodes: Sendable {
     static let lifetime = Duration.seconds(60)
-    /// One more makes the oldest invalid.
-    static let maximum = 64
+    /// Open links of one token, session or socket; more are refused.
+    static let maximum = 16
 
-    private var codes: [SecretDigest: (member: ConsoleMember, ends: WallTime)] = [:]
+    private struct Code {
+        let member: ConsoleMember
+        let ends: WallTime
+    }
 
+    private var codes: [SecretDigest: Code] = [:]
+
+    /// Adds a code.
+    /// - Returns: Whether its maker has room for one more.
     mutating func add(
         _ digest: SecretDigest,
         for member: ConsoleMember,
         at now: WallTime,
         lifetime: Duration = Self.lifetime
-    ) {
+    ) -> Bool {
         codes = codes.filter { $0.value.ends > now }
-        if codes.count >= Self.maximum, let oldest = codes.min(by: { $0.value.ends < $1.value.ends }) {
-            codes[oldest.key] = nil
-        }
-        codes[digest] = (member, now + lifetime)
+        guard codes.values.count(where: { $0.member.ground == member.ground }) < Self.maximum else { return false }
+        codes[digest] = Code(member: member, ends: now + lifetime)
+        return true
     }
 
     /// The member of a code, which is then used up; nil if it is unknown, used or too old.

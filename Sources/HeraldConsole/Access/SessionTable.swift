@@ -5,6 +5,8 @@ struct SessionTable: Sendable {
     struct Session: Hashable, Sendable {
         let id: String
         let member: ConsoleMember
+        /// Digest of the secret that the page keeps, and sends beside the cookie.
+        let page: SecretDigest
         /// IP address that opened it.
         let address: String
         let opened: WallTime
@@ -16,54 +18,42 @@ struct SessionTable: Sendable {
     /// Without a request.
     static let longestIdle = Duration.seconds(12 * 3600)
     static let longestLife = Duration.seconds(7 * 86_400)
-    /// One more ends the one that was idle longest.
+    /// Sessions of one member; one more ends the one of theirs that was idle longest.
+    static let maximumOfMember = 16
     static let maximum = 256
 
     private var sessions: [SecretDigest: Session] = [:]
 
-    /// Opens a session, whose cookie has the digest.
-    mutating func open(
-        _ digest: SecretDigest,
-        id: String,
-        as member: ConsoleMember,
-        address: String,
-        at now: WallTime
-    ) -> Session {
-        dropEnded(at: now)
-        if sessions.count >= Self.maximum, let oldest = sessions.min(by: { $0.value.used < $1.value.used }) {
-            sessions[oldest.key] = nil
+    /// Adds a session, whose cookie has the digest.
+    ///
+    /// In a full table the member with the most sessions loses the one that was idle longest. Nobody loses one to a lesser role.
+    /// - Returns: Whether there was room.
+    mutating func open(_ digest: SecretDigest, _ session: Session) -> Bool {
+        let groups = Dictionary(grouping: sessions) { $0.value.member }
+        let own = groups[session.member] ?? []
+        if own.count >= Self.maximumOfMember || sessions.count >= Self.maximum {
+            // Of the least role that has a member with several, the one with the most.
+            let others = groups.filter { $0.key.role <= session.member.role && $0.value.count > 1 }
+            let most = others.max { ($1.key.role, $0.value.count) < ($0.key.role, $1.value.count) }?.value
+            let crowd = own.count >= Self.maximumOfMember ? own : most ?? []
+            guard let idle = crowd.min(by: { $0.value.used < $1.value.used }) else { return false }
+            sessions[idle.key] = nil
         }
-        let session = Session(
-            id: id,
-            member: member,
-            address: address,
-            opened: now,
-            ends: min(now + Self.longestLife, member.ends ?? now + Self.longestLife),
-            used: now
-        )
         sessions[digest] = session
-        return session
+        return true
     }
 
-    /// The session of a cookie, whose idle time begins again; nil if there is none.
-    mutating func session(_ digest: SecretDigest, at now: WallTime, isUse: Bool = true) -> Session? {
-        guard var session = sessions[digest] else { return nil }
-        guard !hasEnded(session, at: now) else {
-            sessions[digest] = nil
-            return nil
-        }
-        if isUse {
-            session.used = now
-            sessions[digest] = session
-        }
-        return session
-    }
+    /// The session of a cookie; nil if there is none.
+    subscript(_ digest: SecretDigest) -> Session? { sessions[digest] }
+
+    /// The session of an identifier; nil if there is none.
+    func session(_ id: String) -> Session? { sessions.values.first { $0.id == id } }
+
+    /// Begins the idle time of a session anew.
+    mutating func use(_ digest: SecretDigest, at now: WallTime) { sessions[digest]?.used = now }
 
     /// All sessions, the newest first.
-    mutating func all(at now: WallTime) -> [Session] {
-        dropEnded(at: now)
-        return sessions.values.sorted { ($0.opened, $0.id) > ($1.opened, $1.id) }
-    }
+    var all: [Session] { sessions.values.sorted { ($0.opened, $0.id) > ($1.opened, $1.id) } }
 
     /// Ends the sessions that match.
     /// - Returns: How many there were.
@@ -73,12 +63,11 @@ struct SessionTable: Sendable {
         sessions = sessions.filter { !matches($0.value) }
         return before - sessions.count
     }
+}
 
-    private mutating func dropEnded(at now: WallTime) {
-        sessions = sessions.filter { !hasEnded($0.value, at: now) }
-    }
-
-    private func hasEnded(_ session: Session, at now: WallTime) -> Bool {
-        now >= session.ends || now >= session.used + Self.longestIdle
+extension SessionTable.Session {
+    /// Whether it is too old, or was idle for too long.
+    func hasEnded(at now: WallTime) -> Bool {
+        now >= ends || now >= used + SessionTable.longestIdle
     }
 }

@@ -26,10 +26,16 @@ struct CaughtRoutes: Sendable {
     static let longestWait = 60.0
 
     let inbox: any CaughtInbox
+    let waits: CallerShares
+
+    init(inbox: any CaughtInbox, connections: Int) {
+        self.inbox = inbox
+        waits = CallerShares(limit: connections / 2, share: 2, what: "requests wait for messages")
+    }
 
     func add(to group: RouterGroup<ConsoleContext>) {
         var routes = WebRoutes(group)
-        routes.get("caught", ["q", "limit", "count", "until", "wait"]) { request, _ in
+        routes.get("caught", ["q", "limit", "count", "until", "wait"]) { request, context in
             var question = CaughtQuestion(
                 try query(request) ?? CaughtQuery(""),
                 limit: try number("limit", request) ?? CaughtRoutes.defaultLimit
@@ -37,7 +43,10 @@ struct CaughtRoutes: Sendable {
             question.count = try number("count", request) ?? 1
             question.until = try query(request, "until")
             question.wait = try wait(request)
-            return try WebReply.json(await inbox.caught(question))
+            guard question.wait > .zero else { return try WebReply.json(await inbox.caught(question)) }
+            let leave = try waits.take(context.caller)
+            defer { leave() }
+            return try WebReply.json(await context.whileIn { [question] in try await inbox.caught(question) })
         }
         routes.delete("caught", ["q"]) { request, _ in
             try WebReply.json(

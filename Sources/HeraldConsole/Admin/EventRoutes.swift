@@ -2,21 +2,19 @@ import Foundation
 import HTTPTypes
 import HeraldWeb
 import Hummingbird
-import Synchronization
 
 /// The route of the stream of events.
 final class EventRoutes: Sendable {
-    /// The most streams at a time.
-    static let limit = 24
     /// Interval of looks for what is new: at most four messages a second.
     private static let interval = Duration.milliseconds(250)
     private static let keepAlive = Duration.seconds(15)
 
     private let live: LiveConsole
-    private let open = Mutex(0)
+    private let streams: CallerShares
 
-    init(live: LiveConsole) {
+    init(live: LiveConsole, connections: Int) {
         self.live = live
+        streams = CallerShares(limit: connections / 4, share: 4, what: "pages watch this service")
     }
 
     func add(to group: RouterGroup<ConsoleContext>) {
@@ -28,13 +26,18 @@ final class EventRoutes: Sendable {
     private func stream(_ request: Request, _ context: ConsoleContext) async throws -> Response {
         let kinds = try kinds(request)
         let search = request.uri.queryParameters["q"].map(String.init) ?? ""
+        let leave = try streams.take(context.caller)
         var follower: (any LineFollower)?
-        if kinds.contains(.lines), let lines = live.lines {
-            follower = try await lines.follow(search.removingPercentEncoding ?? search, after: try place(request))
-            guard follower != nil else { throw Self.isFull }
+        do {
+            if kinds.contains(.lines), let lines = live.lines {
+                follower = try await lines.follow(search.removingPercentEncoding ?? search, after: try place(request))
+                guard follower != nil else { throw WebRefusal(503, "too many pages watch the journal: close one") }
+            }
+        } catch {
+            leave()
+            throw error
         }
-        guard take() else { throw Self.isFull }
-        let events = LiveEvents(live, kinds, follower: follower) { self.open.withLock { $0 -= 1 } }
+        let events = LiveEvents(live, kinds, follower: follower, end: leave)
         return EventStream(
             keepAlive: Self.keepAlive,
             clock: ContinuousClock(),
@@ -51,16 +54,6 @@ final class EventRoutes: Sendable {
             take: { try events.take() }
         ).response
     }
-
-    private func take() -> Bool {
-        open.withLock { open in
-            guard open < Self.limit else { return false }
-            open += 1
-            return true
-        }
-    }
-
-    private static let isFull = WebRefusal(503, "\(limit) pages already watch this service: close one")
 
     /// `?want=counts,lines,problems,status,caught`: all without it.
     private func kinds(_ request: Request) throws -> Set<LiveEvents.Kind> {

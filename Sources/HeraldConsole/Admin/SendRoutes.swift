@@ -20,10 +20,10 @@ struct SendRoutes: Sendable {
         var routes = WebRoutes(group)
         routes.post("send", SendOrder.self) { order, _, context in
             try order.environment.check(context.caller)
-            guard pace.admits() else {
+            guard let caller = context.caller, pace.admits(caller) else {
                 throw AdminError(
                     .tooMany,
-                    "the console takes \(SendPace.perSecond) orders a second: send again in a moment",
+                    "the console takes \(SendPace.perSecond) orders a second of each caller: send again in a moment",
                     retryAfter: 1
                 )
             }
@@ -37,19 +37,20 @@ struct SendRoutes: Sendable {
     }
 }
 
-/// Bounds the orders of all callers together.
+/// Bounds the orders of each caller.
 final class SendPace: Sendable {
     static let perSecond = 10
 
-    private let limit = RateLimit(burst: perSecond, interval: .seconds(1) / perSecond)
-    private let kept = Mutex(Int64.min)
+    private let limiter = Mutex(
+        KeyedRateLimiter<ConsoleMember>(burst: perSecond, interval: .seconds(1) / perSecond, capacity: 1024)
+    )
     private let start = ContinuousClock.now
 
-    func admits() -> Bool {
-        let now = Int64((ContinuousClock.now - start) / .microseconds(1))
-        return kept.withLock { kept in
-            guard limit.wait(kept, at: now) == 0 else { return false }
-            kept = limit.used(kept, at: now)
+    func admits(_ caller: ConsoleCaller) -> Bool {
+        let now = WallTime(milliseconds: (ContinuousClock.now - start).wholeMilliseconds)
+        return limiter.withLock { limiter in
+            guard limiter.wait(caller.member, at: now) == nil else { return false }
+            limiter.take(caller.member, at: now)
             return true
         }
     }

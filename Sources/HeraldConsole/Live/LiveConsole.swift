@@ -68,9 +68,9 @@ package final class LiveConsole: Sendable {
     /// Grows when the service's status has other signs.
     var signsVersion: Int { book.withLock { $0.signsVersion } }
 
-    func addRoutes(to group: RouterGroup<ConsoleContext>) {
+    func addRoutes(to group: RouterGroup<ConsoleContext>, connections: Int) {
         SeriesRoutes(recorder: series).add(to: group)
         LiveRoutes(live: self).add(to: group)
-        EventRoutes(live: self).add(to: group)
+        EventRoutes(live: self, connections: connections).add(to: group)
     }
 }

@@ -9,7 +9,10 @@ export class Failure extends Error {
   }
 }
 
-const HEADERS = { "herald-console": "1", accept: "application/json" };
+/** Keeps a session's secret for this origin, port included: a cookie reaches all ports. */
+export const keepSecret = (secret) => localStorage.setItem("herald-session", secret ?? "");
+
+const headers = (accept) => ({ "herald-console": localStorage.getItem("herald-session") ?? "", accept });
 
 /** Asks the service. Returns the answer's JSON, or null without content. */
 export async function ask(method, path, body, signal) {
@@ -18,7 +21,7 @@ export async function ask(method, path, body, signal) {
   try {
     answer = await fetch(path, {
       method, signal, credentials: "same-origin", cache: "no-store",
-      headers: method === "GET" ? HEADERS : { ...HEADERS, "content-type": "application/json" },
+      headers: { ...headers("application/json"), ...(method !== "GET" && { "content-type": "application/json" }) },
       body: hasBody ? JSON.stringify(body) : method === "GET" ? undefined : "{}",
     });
   } catch (error) {
@@ -48,9 +51,9 @@ export function withQuery(path, query) {
 
 /** Opens a stream of events, and calls `hear(kind, data, id)` with each. Returns when it ends. */
 export async function listen(path, lastID, hear, signal) {
-  const headers = { ...HEADERS, accept: "text/event-stream" };
-  if (lastID) headers["last-event-id"] = lastID;
-  const answer = await fetch(path, { headers, signal, credentials: "same-origin", cache: "no-store" });
+  const fields = headers("text/event-stream");
+  if (lastID) fields["last-event-id"] = lastID;
+  const answer = await fetch(path, { headers: fields, signal, credentials: "same-origin", cache: "no-store" });
   if (!answer.ok) {
     const value = await answer.json().catch(() => ({}));
     throw new Failure(answer.status, value.error ?? `GET ${path}: ${answer.status}`);

@@ -1,6 +1,6 @@
 // The console: the session, the open page, the stream of events, and drawing.
 
-import { get, post } from "./api.js";
+import { get, keepSecret, post } from "./api.js";
 import { h, render } from "./dom.js";
 import { setServiceTime } from "./format.js";
 import { hearKeys } from "./keys.js";
@@ -140,7 +140,7 @@ const app = {
   search,
 
   async signIn(body) {
-    await post("/v1/session", body);
+    keepSecret((await post("/v1/session", body)).page_secret);
     await start();
   },
 

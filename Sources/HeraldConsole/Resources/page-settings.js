@@ -1,6 +1,6 @@
 // Settings: this browser, sessions, tokens, the audit, and the service.
 
-import { ask, get, post, withQuery } from "./api.js";
+import { ask, get, keepSecret, post, withQuery } from "./api.js";
 import { h } from "./dom.js";
 import { ago, bytes, day, duration, fullTime, now, number, shortTime, when } from "./format.js";
 import { keysAreOn, switchKeys } from "./keys.js";
@@ -52,6 +52,7 @@ export default class Settings {
     const { app } = this;
     const leave = async () => {
       await app.act(() => ask("DELETE", "/v1/session"));
+      keepSecret(null);
       app.leave();
     };
     const theme = document.documentElement.dataset.theme ?? "";
@@ -131,6 +132,6 @@ export default class Settings {
 }
 
 /** The answer to what somebody did, with its words if it was refused. */
-function outcome({ status, error }) {
-  return status ? [h("span", { class: "tag", "data-tone": status < 400 ? "good" : "bad" }, String(status)), error && ` ${error}`] : error;
+function outcome({ status, error, more }) {
+  return status ? [h("span", { class: "tag", "data-tone": status < 400 ? "good" : "bad" }, String(status)), error && ` ${error}`, more && ` ${t("audit.more", { count: number(more) })}`] : error;
 }

@@ -110,7 +110,7 @@ export const WORDS = {
   "tokens.add": "A new token", "tokens.made": "This is the token {name}. It is shown once.", "tokens.name": "Name", "tokens.days": "Valid for days", "tokens.make": "Make the token", "tokens.none": "No token yet.",
   "tokens.ends": "Ends", "tokens.revoke.title": "Revoke this token?", "tokens.revoke.words": "Programs that use {name} are refused from now on.",
   "sessions.none": "No session.", "sessions.opened": "Opened", "sessions.end": "End", "sessions.ended": "The session has ended.",
-  "audit.none": "Nothing was changed yet.", "audit.who": "Who", "audit.deed": "Action", "audit.target": "Target", "audit.outcome": "Outcome",
+  "audit.none": "Nothing was changed yet.", "audit.who": "Who", "audit.deed": "Action", "audit.target": "Target", "audit.outcome": "Outcome", "audit.more": { one: "and {count} more like it", other: "and {count} more like it" },
 
   "check.refused": "would be refused: {reason}", "check.accepted": "would be accepted", "check.size": "{n} of {limit} bytes", "check.none": "no findings", "check.count": { one: "{n} finding", other: "{n} findings" },
   "preview.none": "Nothing to show.", "preview.nothing": "not shown", "preview.app": "given to the open app", "preview.languages": "In {list}", "preview.badge": "badge {badge}", "preview.sound": "sound {sound}",

@@ -8,7 +8,7 @@ package final class JournalFeed: Sendable {
     /// The number of lines that the ring keeps.
     package static let capacity = 4096
     /// The most subscribers at a time.
-    package static let subscriberLimit = 24
+    package static let subscriberLimit = 64
 
     /// Lines that a subscriber has not seen yet.
     package struct Batch: Hashable, Sendable {

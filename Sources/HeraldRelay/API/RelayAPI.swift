@@ -9,6 +9,8 @@ import ServiceLifecycle
 package struct RelayAPIConfiguration: Sendable {
     /// Address to listen on; loopback by default.
     package var host: String
+    /// Further names that requests may have as `Host`.
+    package var hostnames: [String] = []
     /// Port; 0 picks a free one.
     package var port: Int
     /// Bearer token of `/v1`; nil switches `/v1` off.
@@ -18,8 +20,9 @@ package struct RelayAPIConfiguration: Sendable {
     /// Time for a silent connection, for the header of a request, and for its body.
     package var requestTimeout: Duration = .seconds(30)
 
-    package init(host: String, port: Int, token: String?) {
+    package init(host: String, hostnames: [String] = [], port: Int, token: String?) {
         self.host = host
+        self.hostnames = hostnames
         self.port = port
         self.token = token
     }
@@ -87,6 +90,9 @@ package struct RelayAPI: Service {
                 return WebRefusal(503, "the queue's database does not work at the moment: try again")
             }
         )
+        let words =
+            "the relay answers to localhost, to a loopback address, to --relay-host and to each --relay-hostname"
+        router.add(middleware: HostCheck(host: configuration.host, names: configuration.hostnames, answersTo: words))
         router.get("health") { _, _ in try report() }
         router.get("health/live") { _, _ in WebReply.live }
         router.get("metrics") { _, _ in
