@@ -77,12 +77,14 @@ struct RelayRun: AsyncParsableCommand {
             }
         }
         BuildMetric.record()
+        var listening = RelayAPIConfiguration(
+            host: settings.service.host,
+            port: settings.service.port,
+            token: token
+        )
+        listening.maximumConnections = DescriptorLimit.share(of: listening.maximumConnections)
         let listener = RelayAPI(
-            RelayAPIConfiguration(
-                host: settings.service.host,
-                port: settings.service.port,
-                token: token
-            ),
+            listening,
             relay: relay,
             metrics: { metrics.exposition },
             isOpen: { port in
