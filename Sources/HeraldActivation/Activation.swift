@@ -81,15 +81,17 @@ package final class Activation: Sendable {
         return WebListener(
             ListenAddress(listener: limits.name, address, portOption: "--activation-port", hostOption: "--host"),
             router: router,
-            server: HTTPServerBuilder { responder in
-                ActivationChannel(
-                    base: HTTP1Channel(responder: responder, configuration: http),
-                    listener: listener,
-                    configuration: configuration
-                )
-            },
-            // Beyond its own limit, so that the newest connections make older ones leave.
-            maximumConnections: limits.maximumDescriptors,
+            server: WebServer(
+                HTTPServerBuilder { responder in
+                    ActivationChannel(
+                        base: HTTP1Channel(responder: responder, configuration: http),
+                        listener: listener,
+                        configuration: configuration
+                    )
+                },
+                // Beyond its own limit, so that the newest connections make older ones leave.
+                descriptors: limits.maximumDescriptors
+            ),
             logger: logger,
             isOpen: isOpen
         )

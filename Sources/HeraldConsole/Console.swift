@@ -144,8 +144,11 @@ package struct Console: Sendable {
         WebListener(
             ListenAddress(listener: "console", address, portOption: "--console-port", hostOption: "--console-host"),
             router: router,
-            server: .http1(timeout: configuration.requestTimeout, tls: tls),
-            maximumConnections: configuration.maximumConnections,
+            server: .http1(
+                timeout: configuration.requestTimeout,
+                descriptors: configuration.maximumConnections,
+                tls: tls
+            ),
             logger: logger,
             isOpen: isOpen
         )

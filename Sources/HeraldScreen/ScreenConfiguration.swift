@@ -6,7 +6,7 @@ package struct ScreenConfiguration: Sendable {
     package var port: Int
     /// The option that sets the port, for error messages.
     package var portOption = "--screen port"
-    /// The most connections; further ones wait in the system's queue.
+    /// The most open connections; further ones wait in the system's queue.
     package var maximumConnections = 64
     /// The most pages that watch the device; each keeps a connection open.
     package var maximumViewers = 24

@@ -63,8 +63,10 @@ package struct ScreenService: Service {
                 hostOption: "--screen-host"
             ),
             router: router,
-            server: .http1(timeout: configuration.requestTimeout),
-            maximumConnections: configuration.maximumConnections,
+            server: .http1(
+                timeout: configuration.requestTimeout,
+                descriptors: configuration.maximumConnections
+            ),
             logger: logger,
             isOpen: isOpen
         )

@@ -2,6 +2,7 @@ package import Hummingbird
 package import HummingbirdCore
 package import Logging
 package import NIOCore
+import NIOHTTP1
 import ServiceLifecycle
 
 /// An HTTP listener for operators and their tools, as a service.
@@ -13,15 +14,13 @@ package struct WebListener: Service {
     ///   - address: Where to listen.
     ///   - router: Answers the requests.
     ///   - server: Protocol and limits of a connection.
-    ///   - maximumConnections: Maximum number of connections, more wait in the system's queue; nil if `server` limits them.
     ///   - name: Value of the `server` header field.
     ///   - logger: For errors of the requests.
     ///   - isOpen: Called with the port once it listens; 0 for a socket.
     package init<Context: RequestContext>(
         _ address: ListenAddress,
         router: Router<Context>,
-        server: HTTPServerBuilder,
-        maximumConnections: Int?,
+        server: WebServer,
         name: String = "herald",
         logger: Logger,
         isOpen: @escaping @Sendable (Int) async -> Void
@@ -32,13 +31,18 @@ package struct WebListener: Service {
         quiet.logLevel = .critical
         let application = Application(
             responder: MethodResponder(base: router.buildResponder()),
-            server: server,
+            server: server.builder,
             configuration: ApplicationConfiguration(
                 address: address.bindAddress,
                 serverName: name,
-                availableConnectionsDelegate: maximumConnections.map { .maximum($0, logger: quiet) }
+                availableConnectionsDelegate: .maximum(server.descriptors, logger: quiet)
             ),
-            onServerRunning: { channel in await isOpen(channel.localAddress?.port ?? 0) },
+            onServerRunning: { channel in
+                try? await channel.eventLoop.submit {
+                    try channel.pipeline.syncOperations.addHandler(AcceptErrors(), position: .first)
+                }.get()
+                await isOpen(channel.localAddress?.port ?? 0)
+            },
             logger: quiet
         )
         serve = { try await application.run() }
@@ -57,29 +61,101 @@ package struct WebListener: Service {
     }
 }
 
-extension HTTPServerBuilder {
-    /// HTTP/1.1 that closes a connection after `timeout` without bytes, and one whose client takes longer over the header
-    /// or the body of a request.
+/// The protocol of a web listener's connections, and how many there may be.
+package struct WebServer {
+    let builder: HTTPServerBuilder
+    /// Maximum number of open connections; more wait in the system's queue.
+    let descriptors: Int
+
+    package init(_ builder: HTTPServerBuilder, descriptors: Int) {
+        self.builder = builder
+        self.descriptors = descriptors
+    }
+
+    /// HTTP/1.1 whose connections have places and time limits (``WebConnection``).
     /// - Parameters:
-    ///   - timeout: The time; the handshake of TLS is part of the first header's.
+    ///   - timeout: Time for a silent connection, for a request's header, for its body, and for a client that takes nothing of
+    ///     an answer; the handshake of TLS is part of the first header's.
+    ///   - descriptors: Maximum number of open connections, at least 4; some are kept for health and metrics.
     ///   - tls: TLS of the connections; nil for plain HTTP.
     ///   - clock: The event loop that measures the time of a request; nil for the connection's own.
     /// - Returns: The server.
     package static func http1(
         timeout: Duration,
+        descriptors: Int,
         tls: WebTLS? = nil,
         clock: (any EventLoop)? = nil
-    ) -> HTTPServerBuilder {
+    ) -> WebServer {
         let timeout = TimeAmount(timeout)
-        return HTTPServerBuilder { responder in
+        let connections = WebConnections(descriptors: descriptors)
+        let builder = HTTPServerBuilder { responder in
             let configuration = HTTP1Channel.Configuration(idleTimeout: timeout)
-            return TimedChannel(
-                base: HTTP1Channel(responder: responder, configuration: configuration),
-                tls: tls,
-                timeout: timeout,
-                clock: clock
-            )
+            return PlacedChannel(base: HTTP1Channel(responder: responder, configuration: configuration), tls: tls) {
+                WebConnection(patience: timeout, connections: connections, clock: clock)
+            }
         }
+        return WebServer(builder, descriptors: descriptors)
+    }
+}
+
+/// HTTP/1.1 with a ``WebConnection``, over TLS or not.
+private struct PlacedChannel: HTTPChannelHandler {
+    typealias Value = HTTP1Channel.Value
+
+    let base: HTTP1Channel
+    let tls: WebTLS?
+    let makeConnection: @Sendable () -> WebConnection
+    /// Bytes that the system takes beyond those on their way to the client.
+    private static let unsentBytes: ChannelOptions.Types.SocketOption.Value = 64 * 1024
+
+    var responder: HTTPChannelHandler.Responder { base.responder }
+
+    func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
+        do {
+            if channel.remoteAddress?.ipAddress != nil {
+                // TCP_NOTSENT_LOWAT, which Glibc's module lacks: the system takes megabytes for a client that reads nothing.
+                let option = ChannelOptions.tcpOption(.init(rawValue: 25))
+                try channel.syncOptions?.setOption(option, value: Self.unsentBytes)
+            }
+            try tls?.add(to: channel)
+        } catch {
+            return channel.eventLoop.makeFailedFuture(error)
+        }
+        return base.setup(channel: channel, logger: logger).flatMapThrowing { value in
+            let pipeline = channel.pipeline.syncOperations
+            let decoder = try pipeline.handler(type: ByteToMessageHandler<HTTPRequestDecoder>.self)
+            try pipeline.addHandler(makeConnection(), position: .after(decoder))
+            return value
+        }
+    }
+
+    func handle(value: Value, logger: Logger) async {
+        await base.handle(value: value, logger: logger)
+    }
+}
+
+/// Keeps a listener open when a connection cannot be accepted, as with no descriptor left; in the pipeline of its socket.
+///
+/// Hummingbird would end the listener. It tries again after a pause, since the system reports the same at once otherwise.
+private final class AcceptErrors: ChannelDuplexHandler {
+    typealias InboundIn = any Channel
+    typealias OutboundIn = Never
+
+    private static let pause = TimeAmount.milliseconds(100)
+
+    private var isPaused = false
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        guard !isPaused else { return }
+        isPaused = true
+        context.eventLoop.assumeIsolated().scheduleTask(in: Self.pause) {
+            self.isPaused = false
+            context.read()
+        }
+    }
+
+    func read(context: ChannelHandlerContext) {
+        if !isPaused { context.read() }
     }
 }
 

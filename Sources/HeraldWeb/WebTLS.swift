@@ -53,3 +53,19 @@ private final class PlainRequestHandler: ChannelInboundHandler, RemovableChannel
         }
     }
 }
+
+extension Channel {
+    /// Closes the socket at once, without a TLS shutdown; on the event loop.
+    func closeTransport() {
+        if let tls = try? pipeline.syncOperations.context(handlerType: NIOSSLServerHandler.self) {
+            tls.close(promise: nil)
+        } else {
+            close(promise: nil)
+        }
+    }
+}
+
+extension ChannelHandlerContext {
+    /// Bytes of the connection that the system has not taken yet.
+    var waitingBytes: Int? { try? channel.syncOptions?.getOption(.bufferedWritableBytes) }
+}

@@ -65,8 +65,7 @@ import Testing
         let listener = WebListener(
             ListenAddress(listener: "test", .port(host: "127.0.0.1", port: 0), portOption: "", hostOption: ""),
             router: router,
-            server: .http1(timeout: .seconds(3600), clock: clock),
-            maximumConnections: nil,
+            server: .http1(timeout: .seconds(3600), descriptors: 16, clock: clock),
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
             isOpen: { open.yield($0) }
         )

@@ -36,7 +36,9 @@ struct AgentScreenOptions: ParsableArguments {
                     + " or 0.0.0.0 for all."
             )
         }
-        return ScreenConfiguration(host: host, port: port)
+        var configuration = ScreenConfiguration(host: host, port: port)
+        configuration.maximumConnections = DescriptorLimit.share(of: configuration.maximumConnections)
+        return configuration
     }
 }
 

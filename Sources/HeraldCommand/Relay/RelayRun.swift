@@ -83,13 +83,15 @@ struct RelayRun: AsyncParsableCommand {
             }
         }
         BuildMetric.record()
+        var listening = RelayAPIConfiguration(
+            host: settings.service.host,
+            hostnames: settings.service.hostnames,
+            port: settings.service.port,
+            token: token?.text
+        )
+        listening.maximumConnections = DescriptorLimit.share(of: listening.maximumConnections)
         let listener = RelayAPI(
-            RelayAPIConfiguration(
-                host: settings.service.host,
-                hostnames: settings.service.hostnames,
-                port: settings.service.port,
-                token: token?.text
-            ),
+            listening,
             relay: relay,
             metrics: { metrics.exposition },
             isOpen: { port in

@@ -71,6 +71,9 @@ struct DescriptorShares: Equatable {
 
 /// The limit of open files of this process (`RLIMIT_NOFILE`).
 enum DescriptorLimit {
+    /// The descriptors of a listener beside which a process has other work: at most a quarter of the limit, and at least 16.
+    static func share(of wanted: Int) -> Int { max(DescriptorShares.minimum, min(wanted, raise() / 4)) }
+
     /// Raises the soft limit to the hard one.
     /// - Returns: The limit that holds now.
     static func raise() -> Int {

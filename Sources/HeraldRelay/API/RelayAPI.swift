@@ -73,8 +73,10 @@ package struct RelayAPI: Service {
         let listener = WebListener(
             ListenAddress(listener: "relay", address, portOption: "--relay-port", hostOption: "--relay-host"),
             router: router(),
-            server: .http1(timeout: configuration.requestTimeout),
-            maximumConnections: configuration.maximumConnections,
+            server: .http1(
+                timeout: configuration.requestTimeout,
+                descriptors: configuration.maximumConnections
+            ),
             name: "herald-relay",
             logger: logger,
             isOpen: isOpen

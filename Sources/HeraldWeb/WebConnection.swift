@@ -1,0 +1,206 @@
+import HeraldModel
+import NIOCore
+import NIOHTTP1
+import NIOSSL
+import Synchronization
+
+/// The connections that share the places of one listener.
+final class WebConnections: Sendable {
+    private let places: Mutex<WebPlaces<any Channel>>
+
+    init(descriptors: Int) {
+        places = Mutex(WebPlaces(descriptors: descriptors))
+    }
+
+    var isFull: Bool { places.withLock(\.isFull) }
+
+    /// Admits a connection, on its event loop, and closes the one that makes way.
+    /// - Returns: nil if there is no place: it must be closed.
+    fileprivate func accept(_ channel: any Channel) -> UInt64? {
+        let network = channel.remoteAddress?.ipAddress.flatMap(NumericAddress.init)?.network ?? []
+        let now = channel.eventLoop.now
+        guard let accepted = places.withLock({ $0.accept(channel, from: network, at: now) }) else { return nil }
+        let number = accepted.number
+        channel.closeFuture.whenComplete { _ in self.places.withLock { $0.closed(number) } }
+        if let evicted = accepted.evicted { evicted.eventLoop.execute { evicted.closeTransport() } }
+        return number
+    }
+
+    fileprivate func enter(_ phase: WebPlaces<any Channel>.Phase, _ number: UInt64) {
+        places.withLock { $0.enter(phase, number) }
+    }
+
+    fileprivate func mayServe(_ number: UInt64) -> Bool { places.withLock { $0.mayServe(number) } }
+}
+
+/// One connection among the ``WebConnections`` of a listener: its place, and the time that its client may take.
+///
+/// 1. A client has some time for a request's header, and again for its body, however it spreads the bytes. The idle timeout
+///    alone would let a byte every few seconds hold a connection for ever. While the service owes an answer, it may read
+///    nothing more, so the time of the next header or body begins only after that answer.
+/// 2. A client that takes nothing of its answer for that time is closed.
+/// 3. While all places are taken, each answer is the last of its connection, and the kept ones answer health and metrics.
+final class WebConnection: ChannelDuplexHandler {
+    typealias InboundIn = HTTPServerRequestPart
+    typealias OutboundIn = HTTPServerResponsePart
+    typealias OutboundOut = HTTPServerResponsePart
+
+    private static let look = TimeAmount.seconds(1)
+
+    /// Time for a header, for a body, and without progress of an answer.
+    private let patience: TimeAmount
+    private let connections: WebConnections
+    /// Event loop that measures the time; nil for the connection's own.
+    private let clock: (any EventLoop)?
+    private var number: UInt64 = 0
+    private var isReadingBody = false
+    /// Requests whose header has arrived and whose answer is not complete.
+    private var unanswered = 0
+    private var timer: Scheduled<Void>?
+    /// Looks for progress of the answer; nil while the system has all of it.
+    private var unread: (bytes: Int, since: NIODeadline, look: Scheduled<Void>)?
+    /// Whether the answer that is being written is the last one.
+    private var isLast = false
+    /// Whether the last answer is written: nothing more is read or written.
+    private var isOver = false
+
+    init(patience: TimeAmount, connections: WebConnections, clock: (any EventLoop)? = nil) {
+        self.patience = patience
+        self.connections = connections
+        self.clock = clock
+    }
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        guard let number = connections.accept(context.channel) else {
+            // Closes after the setup, for which the acceptor waits.
+            let channel = context.channel
+            return context.eventLoop.execute { channel.closeTransport() }
+        }
+        self.number = number
+        expectClient(context)
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        timer?.cancel()
+        unread?.look.cancel()
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        guard !isOver else { return }
+        switch unwrapInboundIn(data) {
+        case .head(let head):
+            isReadingBody = true
+            unanswered += 1
+            // An earlier request may still wait for its answer: then the client is not what is slow.
+            if unanswered == 1 { expectClient(context) }
+            if unread == nil { connections.enter(.answering, number) }
+            guard Self.isKept(head.uri) || connections.mayServe(number) else { return refuse(context) }
+        case .body:
+            break
+        case .end:
+            isReadingBody = false
+            if unanswered == 0 { expectClient(context) } else { timer?.cancel() }
+        }
+        context.fireChannelRead(data)
+    }
+
+    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        guard !isOver else {
+            promise?.fail(ChannelError.ioOnClosedChannel)
+            return
+        }
+        switch unwrapOutboundIn(data) {
+        case .head(var head) where head.status.code >= 200 && connections.isFull:
+            isLast = true
+            head.headers.replaceOrAdd(name: "connection", value: "close")
+            context.write(wrapOutboundOut(.head(head)), promise: promise)
+        case .end:
+            noteAnswer(context)
+            let promise = isLast ? promise ?? context.eventLoop.makePromise() : promise
+            if isLast { end(context, after: promise) }
+            context.write(data, promise: promise)
+        default:
+            context.write(data, promise: promise)
+        }
+    }
+
+    private func end(_ context: ChannelHandlerContext, after promise: EventLoopPromise<Void>?) {
+        isOver = true
+        let channel = context.channel
+        promise?.futureResult.whenComplete { _ in channel.close(promise: nil) }
+    }
+
+    func flush(context: ChannelHandlerContext) {
+        context.flush()
+        guard unread == nil, let bytes = context.waitingBytes, bytes > 0 else { return }
+        let now = (clock ?? context.eventLoop).now
+        connections.enter(.unread(now), number)
+        unread = (bytes, now, look(context))
+    }
+
+    // MARK: - Time
+
+    private func noteAnswer(_ context: ChannelHandlerContext) {
+        unanswered = max(0, unanswered - 1)
+        switch (unanswered, isReadingBody) {
+        case (0, false): expectClient(context)
+        // The request that is being read is the next to be answered.
+        case (1, true): expectClient(context)
+        // An answer may come before the end of its request, whose time goes on.
+        default: break
+        }
+    }
+
+    private func expectClient(_ context: ChannelHandlerContext) {
+        let channel = context.channel
+        timer?.cancel()
+        timer = (clock ?? context.eventLoop).scheduleTask(in: patience) { channel.close(promise: nil) }
+        if unanswered == 0, unread == nil { connections.enter(.asking(context.eventLoop.now), number) }
+    }
+
+    // MARK: - Answers that are not taken
+
+    private func look(_ context: ChannelHandlerContext) -> Scheduled<Void> {
+        let loop = context.eventLoop
+        let bound = NIOLoopBound((self, context), eventLoop: loop)
+        return (clock ?? loop).scheduleTask(in: Self.look) {
+            loop.execute { bound.value.0.lookAtProgress(bound.value.1) }
+        }
+    }
+
+    private func lookAtProgress(_ context: ChannelHandlerContext) {
+        guard let before = unread, context.channel.isActive else { return }
+        let bytes = context.waitingBytes ?? 0
+        let now = (clock ?? context.eventLoop).now
+        if bytes == 0 {
+            unread = nil
+            connections.enter(unanswered == 0 ? .asking(context.eventLoop.now) : .answering, number)
+        } else if bytes == before.bytes, now - before.since >= patience {
+            context.channel.closeTransport()
+        } else {
+            // Fewer bytes are progress, and so are more: the service writes on only when some were taken.
+            unread = (bytes, bytes == before.bytes ? before.since : now, look(context))
+        }
+    }
+
+    // MARK: - Kept places
+
+    private static func isKept(_ uri: String) -> Bool {
+        let path = uri.prefix { $0 != "?" }
+        return path == "/metrics" || path == "/health" || path.hasPrefix("/health/")
+    }
+
+    private func refuse(_ context: ChannelHandlerContext) {
+        let text = #"{"error":"all places of this listener are taken: try again"}"# + "\n"
+        let headers: HTTPHeaders = [
+            "content-type": "application/json", "content-length": "\(text.utf8.count)", "retry-after": "1",
+            "connection": "close",
+        ]
+        let head = HTTPResponseHead(version: .http1_1, status: .serviceUnavailable, headers: headers)
+        context.write(wrapOutboundOut(.head(head)), promise: nil)
+        context.write(wrapOutboundOut(.body(.byteBuffer(ByteBuffer(string: text)))), promise: nil)
+        let promise = context.eventLoop.makePromise(of: Void.self)
+        end(context, after: promise)
+        context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: promise)
+    }
+}
