@@ -105,7 +105,9 @@ final class SimCluster: CompletionHandler, @unchecked Sendable {
     private func step() throws {
         let device = devices[random.below(devices.count)]
         let node = world.nodes[random.below(world.nodes.count)]
-        switch schedule.step(&random) {
+        let step = schedule.step(&random)
+        world.note("step \(step) of device \(device.number.value) and \(node.name.text), cut off: \(world.cutOff)")
+        switch step {
         case .post: post(to: device, at: node)
         case .connect: device.connect(to: node)
         case .disconnect: device.disconnect(isNoticed: random.below(3) > 0)
@@ -237,7 +239,8 @@ final class SimCluster: CompletionHandler, @unchecked Sendable {
         world.isDeaf = false
         world.log.setStaleLeader(nil, of: .registrations(world.partition))
         for node in world.nodes { node.pausedUntil = 0 }
-        world.time.pass(.seconds(9))
+        // A ring waits twice as long as the longest pause for a node that answers others.
+        world.time.pass(.seconds(15))
         for _ in 0..<12 {
             for device in devices {
                 device.setStalled(false)

@@ -168,6 +168,7 @@ final class SimNode: @unchecked Sendable {
         ) { [log] device, done in
             log.node?.catchUp(device, done)
         } onEnd: { sequence, isAnswered in
+            world.note("\(name.text) has rung for \(sequence): \(isAnswered ? "answered" : "given up")")
             // Nobody forgives a ring that was not repeated.
             if isAnswered {
                 world.rung.insert(sequence)
