@@ -255,9 +255,10 @@ extension TrustSync: SharedState {
     struct Stillness {
         private var last: NIODeadline
         /// The end of the last time in which nothing was looked at.
-        private var resumed: NIODeadline
+        private var resumed = NIODeadline.uptimeNanoseconds(0)
 
-        init(at now: NIODeadline) { (last, resumed) = (now, now) }
+        /// Begins after everything was taken once.
+        init(at now: NIODeadline) { last = now }
 
         /// - Parameters:
         ///   - fresh: Everything that was stored before this moment has been taken.

@@ -19,6 +19,8 @@ extension RequestHandler {
             return false
         }
         request.confirmed.append(part)
+        // The end of an earlier confirmation is not the end of the request.
+        hasRefusedAgain = nil
         session.keepPosted(request)
         let number = request.number
         let isUnderWay = confirmations.confirm(part) { isCaughtUp in
