@@ -105,9 +105,7 @@ final class ActivationRoutes: Sendable {
                 throw ActivationRefusal.unauthorized("this invitation code is no longer valid: \(error.message)")
             case .noSigningKey:
                 throw ActivationRefusal(.serviceUnavailable, "this service makes no certificates for devices")
-            case .unavailable:
-                logger.warning("a device was not activated", metadata: ["error": "\(error)"])
-                throw ActivationRefusal(.serviceUnavailable, "the service cannot check the code now: try again")
+            case .unavailable: throw unavailable(error)
             default: throw error
             }
         }
@@ -130,7 +128,11 @@ final class ActivationRoutes: Sendable {
         try throttle.withLock { try Self.check(&$0, network, at: now) }
         let code = Self.password(field).flatMap { try? InvitationCode($0) }
         var state: Invitation.State?
-        if let code { state = try await trust.invitationState(of: code, at: now) }
+        do {
+            if let code { state = try await trust.invitationState(of: code, at: now) }
+        } catch let error as TrustError where error.code == .unavailable {
+            throw unavailable(error)
+        }
         let isLogged = try throttle.withLock { throttle in
             try Self.check(&throttle, network, at: now)
             return state == .open ? false : throttle.wasWrong(network, at: now)
@@ -144,6 +146,12 @@ final class ActivationRoutes: Sendable {
             )
         }
         throw ActivationRefusal.unauthorized(Self.words(code, state))
+    }
+
+    /// The refusal of a request while the other nodes of the cluster are out of reach.
+    private func unavailable(_ error: TrustError) -> ActivationRefusal {
+        logger.warning("a device was not activated", metadata: ["error": "\(error)"])
+        return ActivationRefusal(.serviceUnavailable, "the service cannot check the code now: try again")
     }
 
     private static func check(_ throttle: inout CodeThrottle, _ network: ClientNetwork, at now: WallTime) throws {
@@ -200,6 +208,8 @@ final class ActivationRoutes: Sendable {
             switch error.code {
             case .badRequest: throw ActivationRefusal(.badRequest, error.message)
             case .unknownID, .alreadyRevoked: throw ActivationRefusal(.forbidden, error.message)
+            case .unavailable:
+                throw ActivationRefusal(.serviceUnavailable, "the service cannot check the device now: try again")
             case .tooMany:
                 throw ActivationRefusal.tooMany(error.message, after: configuration.renewalInterval)
             case .noSigningKey:

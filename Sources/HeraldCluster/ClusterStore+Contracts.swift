@@ -173,7 +173,18 @@ extension ClusterStore: SharedState {
             registry.catchUp([.apps]) { [channels] result in
                 if case .failure = result { done(result) } else { channels.catchUp(done) }
             }
-        default: registry.catchUp(registry.streams(of: part), done)
+        case .trust:
+            if let trust { trust.catchUp(part, done) } else { done(.success(())) }
+        case .apps, .registrations, .allRegistrations: registry.catchUp(registry.streams(of: part), done)
+        }
+    }
+
+    package func isBehind(_ part: SharedPart) -> Bool {
+        switch part {
+        case .registrations(let device): registry.isBehind(device, at: scheduler.now)
+        case .channels: channels.isBehind
+        case .trust: trust?.isBehind(part) ?? false
+        case .apps, .allRegistrations: false
         }
     }
 }

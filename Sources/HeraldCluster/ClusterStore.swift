@@ -11,6 +11,9 @@ package final class ClusterStore: Sendable {
     let channels: ClusterChannels
     let journal: any JournalStore
     let clock: any WallClock
+    let scheduler: any ClusterScheduler
+    /// The trust that the nodes share; nil for a node that shares none.
+    let trust: (any SharedState)?
     private let partitions: Partitions
     private let barriers: LogBarriers
 
@@ -21,6 +24,7 @@ package final class ClusterStore: Sendable {
     ///   - own: The claims of this process.
     ///   - messages: The messages between the nodes; nil for a node that hears no other.
     ///   - nodes: The nodes that live.
+    ///   - trust: The trust that the nodes share; nil for a node that shares none.
     ///   - journal: The journal of this node.
     ///   - clock: The clock of the service.
     ///   - scheduler: Runs retries and reports.
@@ -32,6 +36,7 @@ package final class ClusterStore: Sendable {
         own: ClaimRecord,
         messages: (any NodeMessages)? = nil,
         nodes: any LiveNodes = NodeAlone(),
+        trust: (any SharedState)? = nil,
         journal: any JournalStore,
         clock: any WallClock,
         scheduler: any ClusterScheduler,
@@ -52,8 +57,15 @@ package final class ClusterStore: Sendable {
             scheduler: scheduler,
             logger: logger
         )
-        let makeFollower: ClusterRegistry.MakeFollower = { stream, apply in
-            LogFollower(stream, log: log, barriers: barriers, scheduler: scheduler, apply: apply)
+        let makeFollower: ClusterRegistry.MakeFollower = { stream, freshness, apply in
+            LogFollower(
+                stream,
+                log: log,
+                barriers: barriers,
+                scheduler: scheduler,
+                freshness: freshness,
+                apply: apply
+            )
         }
         let registry = ClusterRegistry(
             partitions: cluster.partitions,
@@ -92,8 +104,10 @@ package final class ClusterStore: Sendable {
             logger: logger,
             makeFollower
         )
+        self.trust = trust
         self.journal = journal
         self.clock = clock
+        self.scheduler = scheduler
     }
 
     /// Loads registry and channels, and opens the mailbox, before any other call; after a failure it may be called again.

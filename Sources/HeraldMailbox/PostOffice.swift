@@ -88,7 +88,7 @@ package final class PostOffice: Sendable {
 
     /// Accepts a notification, without waiting; an envelope whose decision is `.pending` is settled exactly once.
     package func post(_ envelope: Envelope) -> PostDecision {
-        let decision = confirmDiscard(envelope) { $0.decide(envelope) } ?? decide(envelope)
+        let decision = confirmFirst(envelope) { $0.decide(envelope) } ?? decide(envelope)
         guard case .refused = decision else {
             metrics.received.increment()
             return decision
@@ -123,7 +123,7 @@ package final class PostOffice: Sendable {
             }
             return postOffice.at(device) { $0.post(envelope, discarded: state) }
         }
-        return confirm(decide(self), envelope, decide)
+        return confirm(confirmFirst(envelope, decide) ?? decide(self), envelope, decide)
     }
 
     /// Puts the token of a removed app on the feedback list.

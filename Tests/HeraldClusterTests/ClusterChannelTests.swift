@@ -49,7 +49,7 @@ import Testing
             clock: clock,
             scheduler: time,
             logger: .silent
-        ) { [log, time] stream, apply in
+        ) { [log, time] stream, _, apply in
             LogFollower(stream, log: log, barriers: barriers, scheduler: time, apply: apply)
         }
         try await channels.start()

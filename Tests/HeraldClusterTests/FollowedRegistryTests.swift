@@ -54,6 +54,36 @@ import Testing
         #expect(b.post(to: made) == .refused(.unregistered, since: clock.now()))
     }
 
+    @Test func `a device has room for an app as soon as another node has removed one`() async throws {
+        var limits = RegistryConfiguration()
+        limits.appsPerDevice = 1
+        let b = try await RegistryNode("tight", log, clock, limits: limits)
+        let made = try await register(at: a)
+        let mail = App(topic: try #require(Topic("com.example.mail")), environment: .production)
+        log.holdBack(true)
+        #expect(try await unregister(made.slot, at: a))
+        #expect(b.postOffice.registration(made.slot) == made)
+        async let later = b.registry.register([mail], on: made.slot.device)
+        log.holdBack(false)
+        #expect(try #require(await later[mail]).get().isLive)
+    }
+
+    @Test func `a node that has stood still reads before it accepts`() async throws {
+        let (time, answers) = (SimTime(), WitnessCompletions())
+        let still = try await RegistryNode("still", log, clock, scheduler: time)
+        let made = try await register(at: a)
+        log.holdBack(true)
+        #expect(try await unregister(made.slot, at: a))
+        // As long as a node may be behind anyway, it says what it knows.
+        #expect(!still.store.isBehind(.registrations(of: made.slot.device)))
+        time.pass(ClusterLimits.followerFreshness + .milliseconds(1))
+        #expect(still.store.isBehind(.registrations(of: made.slot.device)))
+        #expect(still.post(to: made, Completion(handler: answers, number: 1)) == .pending)
+        log.holdBack(false)
+        #expect(await answers.next() == .refused(.unregistered, since: clock.now()))
+        #expect(!still.store.isBehind(.registrations(of: made.slot.device)))
+    }
+
     @Test func `a node that is behind removes what another node has registered`() async throws {
         log.holdBack(true)
         let device = try await a.registry.arrive(phone).number

@@ -16,8 +16,8 @@ extension ClusterRegistry {
             numbers: ClusterNumbers(incarnation: cluster.incarnation, changes: changes),
             changes: changes,
             logger: .silent
-        ) { stream, apply in
-            LogFollower(stream, log: log, barriers: barriers, scheduler: SimTime(), apply: apply)
+        ) { stream, freshness, apply in
+            LogFollower(stream, log: log, barriers: barriers, scheduler: SimTime(), freshness: freshness, apply: apply)
         }
         try await registry.start()
         return registry

@@ -149,7 +149,7 @@ import Testing
                 numbers: numbers,
                 changes: changes,
                 logger: .silent
-            ) { [log, connection] stream, apply in
+            ) { [log, connection] stream, _, apply in
                 let scheduler = EventLoopScheduler(connection.eventLoop)
                 return LogFollower(stream, log: log, barriers: barriers, scheduler: scheduler, apply: apply)
             }

@@ -13,7 +13,13 @@ struct RegistryNode {
     let registry: Registry
     private let clock: ManualClock
 
-    init(_ name: String, _ log: any ReplicatedLog, _ clock: ManualClock) async throws {
+    init(
+        _ name: String,
+        _ log: any ReplicatedLog,
+        _ clock: ManualClock,
+        scheduler: any ClusterScheduler = QueueScheduler(),
+        limits: RegistryConfiguration = RegistryConfiguration()
+    ) async throws {
         let node = try #require(NodeName(name))
         let changes = RecordChanges(log: log, barriers: LogBarriers(log: log, node: node))
         let partitions = try #require(Partitions(count: 2))
@@ -23,7 +29,7 @@ struct RegistryNode {
             own: ClaimRecord(node: node, incarnation: .random(in: 0 ... .max)),
             journal: MemoryStore(clock: clock),
             clock: clock,
-            scheduler: QueueScheduler(),
+            scheduler: scheduler,
             logger: .silent
         )
         try await store.load()
@@ -39,6 +45,7 @@ struct RegistryNode {
         )
         store.report(to: postOffice)
         registry = Registry(
+            configuration: limits,
             store: store,
             postOffice: postOffice,
             directory: store.directory,

@@ -20,6 +20,8 @@ struct SimPost {
     let node: SimNode
     /// The moments in the order of events.
     let begun: Int
+    /// The time at which the provider sent it.
+    let sent: Int64
     var answered: Int?
     var answer: Answer?
     var answers = 0
@@ -39,7 +41,7 @@ final class SimCluster: CompletionHandler, @unchecked Sendable {
 
     private let names: [NodeName]
     private let schedule: SimSchedule
-    private var random: SeededGenerator
+    var random: SeededGenerator
     private var moment = 0
 
     init(seed: UInt64, mutation: Mutation? = nil, isTraced: Bool = false) throws {
@@ -103,7 +105,9 @@ final class SimCluster: CompletionHandler, @unchecked Sendable {
     private func step() throws {
         let device = devices[random.below(devices.count)]
         let node = world.nodes[random.below(world.nodes.count)]
-        switch schedule.step(&random) {
+        let step = schedule.step(&random)
+        world.note("step \(step) of device \(device.number.value) and \(node.name.text), cut off: \(world.cutOff)")
+        switch step {
         case .post: post(to: device, at: node)
         case .connect: device.connect(to: node)
         case .disconnect: device.disconnect(isNoticed: random.below(3) > 0)
@@ -116,6 +120,8 @@ final class SimCluster: CompletionHandler, @unchecked Sendable {
         case .deafen: world.isDeaf.toggle()
         case .depose: toggleLeader()
         case .release: node.enter { node.postOffice.release() }
+        case .rotate: rotate()
+        case .standStill: standStill()
         }
     }
 
@@ -133,12 +139,12 @@ final class SimCluster: CompletionHandler, @unchecked Sendable {
         new.start()
     }
 
-    private func reinstall(_ device: SimDevice, at node: SimNode) {
+    func reinstall(_ device: SimDevice, at node: SimNode) {
         guard node.isReady else { return }
         device.reinstall(random.below(device.generations.count), at: node) {}
     }
 
-    private func post(to device: SimDevice, at node: SimNode) {
+    func post(to device: SimDevice, at node: SimNode) {
         guard node.isReady else { return }
         let app = random.below(device.generations.count)
         let newest = device.generations[app]
@@ -162,13 +168,15 @@ final class SimCluster: CompletionHandler, @unchecked Sendable {
                 slot: RegisteredSlot(notification.slot, generation: generation),
                 storedUntil: notification.storedUntil,
                 node: node,
-                begun: now()
+                begun: now(),
+                sent: world.time.nanoseconds
             )
         )
         let completion = Completion(handler: self, number: number)
         let envelope = Envelope(notification, generation: generation, completion: completion)
-        node.enter { [self] in
-            node.post(envelope) { [self] reason in
+        let key = world.sealingKey
+        node.enter(isRequest: true) { [self] in
+            node.post(envelope, under: key) { [self] reason in
                 answer(number, reason == .serviceUnavailable ? .unavailable : .refused)
             }
         }
@@ -191,6 +199,12 @@ final class SimCluster: CompletionHandler, @unchecked Sendable {
         let slot = posts[index].slot
         let device = devices.first { $0.number == slot.slot.device }
         posts[index].generationAtAnswer = device?.begun[Int(slot.slot.app.value) - 1] ?? 0
+    }
+
+    /// The time at which a registration was known to have ended; nil if it is not.
+    func ends(_ slot: RegisteredSlot) -> Int64? {
+        let device = devices.first { $0.number == slot.slot.device }
+        return device?.ended[Int(slot.slot.app.value) - 1][slot.generation]
     }
 
     /// The history in words, for somebody who looks for the cause of a violation.
@@ -225,7 +239,8 @@ final class SimCluster: CompletionHandler, @unchecked Sendable {
         world.isDeaf = false
         world.log.setStaleLeader(nil, of: .registrations(world.partition))
         for node in world.nodes { node.pausedUntil = 0 }
-        world.time.pass(.seconds(9))
+        // A ring waits twice as long as the longest pause for a node that answers others.
+        world.time.pass(.seconds(15))
         for _ in 0..<12 {
             for device in devices {
                 device.setStalled(false)

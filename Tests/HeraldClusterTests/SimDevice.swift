@@ -13,6 +13,8 @@ final class SimDevice: @unchecked Sendable {
     var generations: [UInt32]
     /// The generation of each app whose registration has begun.
     var begun: [UInt32]
+    /// When the generations before the newest of each app were known to have ended.
+    private(set) var ended: [[UInt32: Int64]]
     var isSavingPower = false
     /// Whether it acknowledges nothing.
     var isStalled = false
@@ -27,6 +29,7 @@ final class SimDevice: @unchecked Sendable {
         self.world = world
         generations = Array(repeating: 1, count: apps)
         begun = generations
+        ended = generations.map { _ in [:] }
     }
 
     var isConnected: Bool { link != nil }
@@ -118,6 +121,7 @@ final class SimDevice: @unchecked Sendable {
         begun[app] += 1
         let record = SimRegistration(device: number, generations: begun)
         register(record, at: node) { [self] in
+            ended[app][generations[app]] = world.time.nanoseconds
             generations = begun
             done()
         }

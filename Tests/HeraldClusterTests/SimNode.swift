@@ -26,6 +26,10 @@ enum Mutation: String, CaseIterable {
     case noGeneration
     /// A newer notification takes the place of one for a connected device.
     case overtakesForConnected
+    /// A token under a key that the node does not know is refused at once.
+    case refusesUnknownSeals
+    /// A node that has stood still accepts by what it knew before.
+    case acceptsWhenBehind
 }
 
 /// The world of a simulated cluster, as far as its nodes see it.
@@ -38,6 +42,9 @@ final class SimWorld: @unchecked Sendable {
     let mutation: Mutation?
     let partition = Partition(0)
     var nodes: [SimNode] = []
+    /// The newest token key, and the one that seals.
+    var lastKey: SimKey = 1
+    var sealingKey: SimKey = 1
     /// The nodes that do not reach the log, by index.
     var cutOff: Set<Int> = []
     /// Whether the nodes do not hear each other.
@@ -116,12 +123,15 @@ final class SimNode: @unchecked Sendable {
     let own: ClaimRecord
     private let reporter: NodeReporter
     private var registrationSequences: [DeviceNumber: UInt64] = [:]
-    private var followings: [any LogFollowing] = []
+    let following: SimFollowing
+    let confirmations: RefusalConfirmations
     private(set) var isAlive = true
     private(set) var isReady = false
     /// Everything that the node does waits until then.
     var pausedUntil: Int64 = 0
     private var waiting: [@Sendable () -> Void] = []
+    /// How many of ``waiting`` are requests that were read before everything else.
+    private var early = 0
 
     init(index: Int, name: NodeName, world: SimWorld, skew: Duration) throws {
         self.index = index
@@ -158,6 +168,7 @@ final class SimNode: @unchecked Sendable {
         ) { [log] device, done in
             log.node?.catchUp(device, done)
         } onEnd: { sequence, isAnswered in
+            world.note("\(name.text) has rung for \(sequence): \(isAnswered ? "answered" : "given up")")
             // Nobody forgives a ring that was not repeated.
             if isAnswered {
                 world.rung.insert(sequence)
@@ -173,12 +184,14 @@ final class SimNode: @unchecked Sendable {
         configuration.inFlightPerDevice = 2
         configuration.backgroundPerHour = 0
         let shared = SimSharedState()
+        following = SimFollowing(log, world, barriers)
+        confirmations = RefusalConfirmations(shared: shared, clock: clock)
         postOffice = PostOffice(
             configuration: configuration,
             clock: clock,
             store: store,
             directory: SimDirectory(directory, reporter),
-            confirmations: RefusalConfirmations(shared: shared, clock: clock),
+            confirmations: confirmations,
             logger: Logger(label: "simulation") { _ in SwiftLogNoOpLogHandler() }
         )
         store.node = self
@@ -190,10 +203,7 @@ final class SimNode: @unchecked Sendable {
     }
 
     func start() {
-        let registrations = LogStream.registrations(world.partition)
-        followings = [
-            log.follow([registrations.subjects], in: registrations, after: nil, RegistrationFollower(self))
-        ]
+        following.start()
         begin()
     }
 
@@ -210,14 +220,21 @@ final class SimNode: @unchecked Sendable {
     func crash() {
         isAlive = false
         rings.stop()
-        for following in followings { following.cancel() }
+        following.cancel()
     }
 
     /// Runs work of the node, later if it is paused, and never if it has died.
-    func enter(_ work: @escaping @Sendable () -> Void) {
+    ///
+    /// A request comes on a connection of its own: after a pause it may be read before what came earlier on others.
+    func enter(isRequest: Bool = false, _ work: @escaping @Sendable () -> Void) {
         guard isAlive else { return }
         guard pausedUntil > world.time.nanoseconds || !waiting.isEmpty else { return work() }
-        waiting.append(work)
+        if isRequest, pausedUntil > world.time.nanoseconds, world.chance.below(2) == 0 {
+            waiting.insert(work, at: early)
+            early += 1
+        } else {
+            waiting.append(work)
+        }
         if waiting.count == 1 { awaitEndOfPause() }
     }
 
@@ -232,6 +249,7 @@ final class SimNode: @unchecked Sendable {
                 index += 1
             }
             waiting = []
+            early = 0
         }
     }
 
@@ -290,7 +308,10 @@ final class SimSharedState: SharedState, @unchecked Sendable {
     weak var node: SimNode?
 
     func catchUp(_ part: SharedPart, _ done: @escaping @Sendable (Result<Void, any Error>) -> Void) {
-        guard let node, case .registrations(let device) = part else { return done(.success(())) }
+        guard let node else { return done(.success(())) }
+        guard case .registrations(let device) = part else {
+            return node.following.keys.catchUp { done($0.mapError { $0 as any Error }) }
+        }
         let stream = LogStream.registrations(node.world.partition)
         let subject = LogSubject.registrations(device, node.world.partition)
         let finish: @Sendable (Result<[LogEntry], LogFailure>) -> Void = { result in
@@ -304,8 +325,13 @@ final class SimSharedState: SharedState, @unchecked Sendable {
         switch node.world.mutation {
         case .noBarrier: node.log.read([subject], in: stream, atLeast: 0, finish)
         case .leaderRead: node.world.log.readFromLeader([subject], in: stream, finish)
-        default: node.barriers.read([subject], in: stream, finish)
+        default: node.following.registrations.catchUp { done($0.mapError { $0 as any Error }) }
         }
+    }
+
+    func isBehind(_ part: SharedPart) -> Bool {
+        guard let node, case .registrations = part, node.world.mutation != .acceptsWhenBehind else { return false }
+        return node.following.freshness.isOver(at: node.world.time.now)
     }
 }
 

@@ -5,7 +5,7 @@ import NIOCore
 
 /// Judges a finished history of a simulated cluster.
 struct SimOracle {
-    private let cluster: SimCluster
+    let cluster: SimCluster
     private let posts: [SimPost]
 
     init(_ cluster: SimCluster) {
@@ -30,6 +30,7 @@ struct SimOracle {
                 found.append("\(number) was refused although its token is good")
             }
         }
+        found += acceptedDead()
         for device in cluster.devices {
             if !device.isConnected { found.append("device \(device.number.value) cannot connect") }
             for (app, generation) in device.generations.enumerated() where device.begun[app] == generation {

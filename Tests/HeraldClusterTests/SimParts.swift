@@ -111,22 +111,48 @@ final class NodeLog: ReplicatedLog {
         after sequence: UInt64?,
         _ sink: any LogSink
     ) -> any LogFollowing {
-        world.log.follow(filters, in: stream, after: sequence, EnteringSink(self, sink))
+        world.log.follow(filters, in: stream, after: sequence, EnteringSink(self, in: world, index: index, sink))
     }
 }
 
-/// Hands what the log reports to a node, when it is not paused.
+/// Hands what the log reports to a node, when it is not paused and reaches the log.
 private final class EnteringSink: LogSink {
     private let log: NodeLog
+    private let world: SimWorld
+    private let index: Int
     private let sink: any LogSink
+    /// The entries that come while the node does not reach the log.
+    private let held = Mutex<[LogEntry]>([])
 
-    init(_ log: NodeLog, _ sink: any LogSink) {
+    init(_ log: NodeLog, in world: SimWorld, index: Int, _ sink: any LogSink) {
         self.log = log
+        self.world = world
+        self.index = index
         self.sink = sink
     }
 
     func received(_ entries: [LogEntry]) {
-        log.node?.enter { [sink] in sink.received(entries) }
+        let (isFirst, isHeld) = held.withLock { held in
+            let isFirst = held.isEmpty
+            guard !isFirst || world.cutOff.contains(index) else { return (false, false) }
+            held += entries
+            return (isFirst, true)
+        }
+        guard isHeld else { return log.node?.enter { [sink] in sink.received(entries) } ?? () }
+        if isFirst { look() }
+    }
+
+    /// Hands on what is held once the node reaches the log again.
+    private func look() {
+        world.time.run(after: .milliseconds(20)) { [self] in
+            guard let node = log.node, node.isAlive else { return }
+            guard !world.cutOff.contains(index) else { return look() }
+            let entries = held.withLock { held in
+                defer { held = [] }
+                return held
+            }
+            node.enter { [sink] in sink.received(entries) }
+        }
     }
 
     func caughtUp() {}
@@ -156,19 +182,6 @@ struct SkewedClock: WallClock {
 
     func now() -> WallTime { world.wallTime + skew }
     func certainTime() -> WallTime { now() }
-}
-
-/// Follows the registrations for a node.
-final class RegistrationFollower: LogSink {
-    private let node: SimNode
-
-    init(_ node: SimNode) {
-        self.node = node
-    }
-
-    func received(_ entries: [LogEntry]) { node.followed(entries) }
-
-    func caughtUp() {}
 }
 
 /// Passes reports on to the post office, and rings for what was stored.

@@ -5,12 +5,13 @@
 struct SimSchedule {
     enum Step {
         case post, connect, disconnect, savePower, stall, reinstall, cutOff, pause, restart, deafen, depose, release
+        case rotate, standStill
     }
 
     /// The steps with their usual chances of 100.
     private static let usual: [(Step, Int)] = [
         (.post, 46), (.connect, 16), (.disconnect, 4), (.savePower, 4), (.stall, 4), (.reinstall, 4), (.cutOff, 4),
-        (.pause, 3), (.restart, 1), (.deafen, 2), (.depose, 4), (.release, 8),
+        (.pause, 3), (.restart, 1), (.deafen, 2), (.depose, 4), (.release, 8), (.rotate, 1), (.standStill, 1),
     ]
 
     private let chances: [(step: Step, chance: Int)]

@@ -1,8 +1,11 @@
 import Foundation
 import HeraldCluster
+import HeraldMailbox
 import HeraldModel
 import HeraldTestSupport
 import HeraldTrust
+import NIOCore
+import Synchronization
 import Testing
 
 @testable import HeraldCommand
@@ -227,5 +230,40 @@ import Testing
             mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
             return mixed ^ (mixed >> 31)
         }
+    }
+
+    @Test func `what a node has caught up with is in force, and without the log nobody says so`() async throws {
+        let a = try await node("a")
+        try await a.settle()
+        let b = try await node("b", key: a.key)
+        let inForce = Mutex(0)
+        let running = Task {
+            await b.sync.run {
+            } onChange: { [trust = b.trust] in
+                let keys = try trust.tokenKeys().openKeys.count
+                inForce.withLock { $0 = keys }
+            }
+        }
+        try await a.trust.updateTokenKeys { try $0.rotate(now: clock.now()) }
+        try await a.sync.shareAll()
+        try await b.sync.catchUp(.trust)
+        #expect(inForce.withLock { $0 } == 2)
+        running.cancel()
+        await running.value
+        await #expect(throws: LogFailure.self) { try await b.sync.catchUp(.trust) }
+    }
+
+    @Test func `trust is fresh while it is looked at, and after a standstill once the log was heard`() {
+        func moment(_ seconds: Int64) -> NIODeadline { .uptimeNanoseconds(1_000_000_000) + .seconds(seconds) }
+        var stillness = TrustSync.Stillness(at: moment(0))
+        #expect(stillness.end(of: moment(0), at: moment(1)) == moment(6))
+        // The election of a leader.
+        #expect(stillness.end(of: moment(0), at: moment(5)) == moment(10))
+        #expect(stillness.end(of: moment(0), at: moment(10)) == moment(15))
+        #expect(stillness.end(of: moment(0), at: moment(14)) == moment(15))
+        // The node has stood still.
+        #expect(stillness.end(of: moment(14), at: moment(20)) == nil)
+        #expect(stillness.end(of: moment(14), at: moment(21)) == nil)
+        #expect(stillness.end(of: moment(21), at: moment(22)) == moment(27))
     }
 }

@@ -104,6 +104,8 @@ final class LateApps: SharedState {
         var known: [AppNumber: App] = [:]
         var unknown: [AppNumber: App] = [:]
         var fails = false
+        var behind: Set<SharedPart> = []
+        var trust: @Sendable () -> Void = {}
     }
 
     private struct Unreachable: Error {}
@@ -117,11 +119,20 @@ final class LateApps: SharedState {
 
     func fail() { state.withLock { $0.fails = true } }
 
+    /// Another node changes the trust; `learn` brings it here.
+    func changeTrust(_ learn: @escaping @Sendable () -> Void) { state.withLock { $0.trust = learn } }
+
+    /// This node has stood still.
+    func standStill(_ parts: SharedPart...) { state.withLock { $0.behind = Set(parts) } }
+
+    func isBehind(_ part: SharedPart) -> Bool { state.withLock { $0.behind.contains(part) } }
+
     func catchUp(_ part: SharedPart, _ done: @escaping @Sendable (Result<Void, any Error>) -> Void) {
-        let fails = state.withLock { state in
-            if !state.fails { state.known.merge(state.unknown) { $1 } }
-            return state.fails
+        let (fails, learn) = state.withLock { state in
+            if !state.fails, part != .trust { state.known.merge(state.unknown) { $1 } }
+            return (state.fails, state.trust)
         }
+        if !fails, part == .trust { learn() }
         done(fails ? .failure(Unreachable()) : .success(()))
     }
 }

@@ -50,6 +50,45 @@ struct InvitationTests {
         #expect(listed.used?.device == device.id)
     }
 
+    /// The other nodes of a cluster, whose facts come when this node catches up.
+    private struct OtherNodes: InvitationUses {
+        let learn: @Sendable () async throws -> Void
+
+        func use(_ invitation: Invitation, by device: DeviceID, at moment: WallTime) async throws -> Bool { true }
+        func isAbandoned(_ device: DeviceID) -> Bool { false }
+        func catchUp() async throws { try await learn() }
+    }
+
+    @Test func `an invitation and a device that another node has just made are good, and none is refused unasked`()
+        async throws
+    {
+        let other = try await TestTrust()
+        let issued = try #require(
+            try await other.folder.invitations.make(name: "Hall", lifetime: .seconds(60), now: trust.now).first
+        )
+        let enrolled = try await other.folder.devices.enroll(name: "Lamp", now: trust.now).record
+        var folder = trust.folder
+        folder.invitationUses = OtherNodes { throw TrustError(.unavailable, "") }
+        await #expect(throws: TrustError(.unavailable, "")) { try await folder.invitations.find(issued.code) }
+        await #expect(throws: TrustError(.unavailable, "")) {
+            try await folder.devices.renew(enrolled.id, request: try request(), now: trust.now, lifetime: year)
+        }
+        folder.invitationUses = OtherNodes { [store = trust.store, now = trust.now] in
+            _ = try await store.add([issued.invitation], limit: 10, now: now)
+            _ = try await store.add(enrolled, invitation: nil)
+        }
+        #expect(try await folder.invitations.find(issued.code)?.id == issued.invitation.id)
+        let renewed = try await folder.devices.renew(
+            enrolled.id,
+            request: try request(),
+            now: trust.now,
+            lifetime: year
+        )
+        #expect(renewed.record.id == enrolled.id)
+        let stranger = InvitationCode(authority: try #require(try folder.publicAuthorities().first))
+        #expect(try await folder.invitations.find(stranger) == nil)
+    }
+
     @Test func `the ledger has only the hash of a code`() async throws {
         let issued = try await invite()
         let found = try #require(

@@ -68,7 +68,11 @@ struct ProviderTokenTests {
     }
 
     private func refusalReason(_ verdict: ProviderTokenVerdict) -> RefusalReason? {
-        if case .refused(let refusalReason, _) = verdict { refusalReason } else { nil }
+        switch verdict {
+        case .valid: nil
+        case .refused(let refusalReason, _): refusalReason
+        case .unknownKey: .invalidProviderToken
+        }
     }
 
     @Test func `a signed token has its key, team and time`() throws {

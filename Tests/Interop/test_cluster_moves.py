@@ -18,7 +18,7 @@ from cluster_network import network_cluster
 from machine_pauses import Pauses
 from mqtt_device import APPS, Identity, Refused
 from mqtt_wire import Closed, Silence
-from provider import HELLO, Provider
+from provider import HELLO, Provider, provider_token
 from parties import assert_accepted
 from ring_echo import RingEcho
 from service import TOPIC, eventually, herald
@@ -232,6 +232,45 @@ def test_a_revocation_is_in_force_at_all_nodes_in_time(nodes, rounds):
                 late.append((number, times))
     rounds.report(revocations=rounds.done, late=len(late), longest=f"{longest:.2f} s")
     assert not late, f"later than {BOUND} s: {late[:5]}"
+
+
+def test_a_node_that_stood_still_says_nothing_false(nodes):
+    """It reads requests before it has heard what the other nodes did meanwhile: keys are made, an app is removed."""
+    here, _, still = nodes
+    kept, removed = APPS[:2]
+    certificate, former = here.provider_certificate(*APPS), here.provider_key(kept)
+    device = Identity(here, "still")
+    link = connected(device)
+    old, dead = link.register(kept), link.register(removed)
+    with Provider(still, certificate) as provider, Provider(still) as by_key, Provider(still, key=former) as revoked:
+        assert_accepted(provider.push(dead, topic=removed))
+        link.notification(removed)
+        # A node shares what a command has made within a quarter of a second.
+        assert_accepted(eventually(lambda: (sent := revoked.push(old, topic=kept)).status == 200 and sent))
+        link.notification(kept)
+        still.pause()
+        try:
+            link.unsubscribe(f"apps/{removed}/#")
+            key = here.provider_key(kept)
+            herald("token", "rotate", "--data", here.data)
+            herald("provider", "revoke", former[1], "--data", here.data)
+            # The new key seals once the node counts as gone.
+            new = link.token(kept)
+            assert new != old
+            streams = [
+                (provider, provider.send(new, topic=kept), (200, None)),
+                (provider, provider.send(dead, topic=removed), (410, "Unregistered")),
+                (by_key, by_key.send(old, topic=kept, authorization=f"bearer {provider_token(key)}"), (200, None)),
+                (revoked, revoked.send(old, topic=kept), (403, "InvalidProviderToken")),
+            ]
+        finally:
+            still.resume()
+        answers = [connection.answer(stream) for connection, stream, _ in streams]
+        # A node may also say that it cannot know yet.
+        said = [(answer.status, answer.reason) for answer in answers if answer.status != 503]
+        assert said == [right for answer, (_, _, right) in zip(answers, streams) if answer.status != 503]
+        assert_accepted(eventually(lambda: (sent := provider.push(new, topic=kept)).status != 503 and sent))
+    device.close()
 
 
 class TestDisorder:

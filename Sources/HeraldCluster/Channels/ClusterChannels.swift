@@ -41,6 +41,7 @@ package final class ClusterChannels: Sendable {
     private let makeFollower: ClusterRegistry.MakeFollower
     private let operations = KeyedOperations<ChannelID>()
     private let followers = LogFollowers()
+    private let freshness = Freshness()
     let contents = Mutex(Contents())
 
     /// - Parameters:
@@ -78,7 +79,7 @@ package final class ClusterChannels: Sendable {
     /// - Throws: ``LogFailure`` if the log cannot be read, ``RecordError`` for a record of another version.
     package func start() async throws {
         try await followers.start([.channels, .broadcasts]) { stream in
-            makeFollower(stream) { [self] in apply($0, of: stream) }
+            makeFollower(stream, stream == .channels ? freshness : Freshness()) { [self] in apply($0, of: stream) }
         }
         contents.withLock { contents in
             // Broadcasts of deleted channels wait for the end of their time in the log.
@@ -99,6 +100,9 @@ package final class ClusterChannels: Sendable {
     package func catchUp(_ done: @escaping @Sendable (Result<Void, any Error>) -> Void) {
         followers.catchUp([.channels], done)
     }
+
+    /// Whether this node may be behind with the channels.
+    var isBehind: Bool { freshness.isOver(at: scheduler.now) }
 
     /// The followers of both streams, once they have begun.
     var activeFollowers: [LogFollower] { followers.all }

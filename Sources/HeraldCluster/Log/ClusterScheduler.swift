@@ -1,8 +1,14 @@
 package import NIOCore
 
+#if canImport(Glibc)
+import Glibc
+#else
+import Darwin
+#endif
+
 /// Runs work later, on one thread: an event loop, or the virtual time of the tests.
 package protocol ClusterScheduler: Sendable {
-    /// The present on a clock that only runs forward.
+    /// The present on a clock that only runs forward, also while the process or its machine stands still.
     var now: NIODeadline { get }
 
     /// Runs `work` after a delay, never before this returns.
@@ -17,7 +23,16 @@ package struct EventLoopScheduler: ClusterScheduler {
         self.eventLoop = eventLoop
     }
 
-    package var now: NIODeadline { .now() }
+    package var now: NIODeadline {
+        #if os(Linux)
+        // NIO's clock leaves out the time in which the machine was suspended.
+        var time = timespec()
+        clock_gettime(CLOCK_BOOTTIME, &time)
+        return .uptimeNanoseconds(UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec))
+        #else
+        return .now()
+        #endif
+    }
 
     package func run(after delay: Duration, _ work: @escaping @Sendable () -> Void) {
         if delay == .zero {

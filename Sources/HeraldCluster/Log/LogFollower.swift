@@ -1,4 +1,4 @@
-import NIOCore
+package import NIOCore
 import Synchronization
 
 /// Follows subjects of a stream, applies their entries in the order of the log, and knows how far it is.
@@ -64,6 +64,7 @@ package final class LogFollower: Sendable {
     }
 
     package let stream: LogStream
+    private let freshness: Freshness
     private let filters: [LogSubject]
     private let first: UInt64?
     private let barrier: LogSubject
@@ -81,6 +82,7 @@ package final class LogFollower: Sendable {
     ///   - log: The log.
     ///   - barriers: The barriers of this node.
     ///   - scheduler: Runs the proofs of freshness.
+    ///   - freshness: Is told of each: it lasts for ``ClusterLimits/followerFreshness``.
     ///   - apply: Takes over what the log has: first the newest entry of each subject, then all that comes, in the order of
     ///     the log. Tombstones are among them, barriers are not. It runs on one thread at a time.
     package init(
@@ -90,9 +92,11 @@ package final class LogFollower: Sendable {
         log: any ReplicatedLog,
         barriers: LogBarriers,
         scheduler: any ClusterScheduler,
+        freshness: Freshness = Freshness(),
         apply: @escaping @Sendable ([LogEntry]) -> Void
     ) {
         self.stream = stream
+        self.freshness = freshness
         self.filters = filters ?? stream.records
         first = sequence
         barrier = barriers.subject(in: stream)
@@ -154,9 +158,12 @@ package final class LogFollower: Sendable {
     /// Everything up to here has been applied.
     package var position: UInt64 { state.withLock { $0.position } }
 
+    /// Everything that was stored before this moment has been applied.
+    package var fresh: NIODeadline { state.withLock { $0.fresh } }
+
     /// The age of what was applied: everything that was stored so long ago, or before, is there.
     package var lag: Duration {
-        let age = scheduler.now - state.withLock { $0.fresh }
+        let age = scheduler.now - fresh
         return .nanoseconds(max(0, age.nanoseconds))
     }
 
@@ -219,7 +226,10 @@ package final class LogFollower: Sendable {
             case .success(let sequence):
                 let patience = patience ?? .until(scheduler.now + TimeAmount(ClusterLimits.readDeadline))
                 wait(for: sequence, patience) { [self] result in
-                    if case .success = result { state.withLock { $0.fresh = max($0.fresh, asked) } }
+                    if case .success = result {
+                        state.withLock { $0.fresh = max($0.fresh, asked) }
+                        freshness.extend(to: asked + TimeAmount(ClusterLimits.followerFreshness))
+                    }
                     done(result)
                 }
             }

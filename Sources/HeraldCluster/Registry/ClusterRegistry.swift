@@ -1,6 +1,7 @@
 package import HeraldMailbox
 import HeraldModel
 package import Logging
+import NIOCore
 import Synchronization
 
 /// The registry of a cluster: devices, apps, registrations and sessions, as records of the log.
@@ -25,13 +26,15 @@ package final class ClusterRegistry: Sendable {
     let contents = Mutex(RegistryContents())
     let reports = OrderedReports()
     private let followers = LogFollowers()
+    /// That of the registrations of each partition.
+    private let freshness: [Freshness]
     /// The reason why a record cannot be read.
     let failure = Mutex<RecordError?>(nil)
     private let makeFollower: MakeFollower
 
     /// Makes a follower of a stream.
     package typealias MakeFollower =
-        @Sendable (LogStream, _ apply: @escaping @Sendable ([LogEntry]) -> Void) -> LogFollower
+        @Sendable (LogStream, Freshness, _ apply: @escaping @Sendable ([LogEntry]) -> Void) -> LogFollower
 
     /// - Parameters:
     ///   - partitions: The partitions of the cluster.
@@ -51,6 +54,7 @@ package final class ClusterRegistry: Sendable {
         self.changes = changes
         self.logger = logger
         self.makeFollower = makeFollower
+        freshness = partitions.all.map { _ in Freshness() }
     }
 
     // MARK: - Following
@@ -60,7 +64,7 @@ package final class ClusterRegistry: Sendable {
     package func start() async throws {
         let perPartition = partitions.all.flatMap { [LogStream.devices($0), .registrations($0)] }
         try await followers.start([.apps] + perPartition) { stream in
-            makeFollower(stream) { [self] in apply($0, of: stream) }
+            makeFollower(stream, freshness(of: stream)) { [self] in apply($0, of: stream) }
         }
         try check()
     }
@@ -76,9 +80,22 @@ package final class ClusterRegistry: Sendable {
     /// The followers of the registry's streams.
     var activeFollowers: [LogFollower] { followers.all }
 
-    /// Takes over everything that was stored in streams before this call.
+    /// Takes over everything that was stored in streams before this call, and reports it.
+    ///
+    /// A follower that has applied an entry has not reported it yet, if another thread reports at this moment.
     func catchUp(_ streams: [LogStream], _ done: @escaping @Sendable (Result<Void, any Error>) -> Void) {
-        followers.catchUp(streams, done)
+        followers.catchUp(streams) { [reports] result in
+            reports.afterwards { done(result) }
+        }
+    }
+
+    /// Whether this node may be behind with the registrations of a device.
+    func isBehind(_ device: DeviceNumber, at now: NIODeadline) -> Bool {
+        freshness[partitions.partition(of: device).index].isOver(at: now)
+    }
+
+    private func freshness(of stream: LogStream) -> Freshness {
+        if case .registrations(let partition) = stream { freshness[partition.index] } else { Freshness() }
     }
 
     /// The streams of a part of the shared state that are of the registry.
@@ -87,7 +104,7 @@ package final class ClusterRegistry: Sendable {
         case .apps: [.apps]
         case .registrations(let device): [.apps, .registrations(partitions.partition(of: device))]
         case .allRegistrations: [.apps] + partitions.all.map { .registrations($0) }
-        case .channels: []
+        case .channels, .trust: []
         }
     }
 

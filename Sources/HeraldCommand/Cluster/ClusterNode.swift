@@ -174,6 +174,7 @@ final class ClusterNode: Sendable {
                 own: own.claims,
                 messages: messages.exchange,
                 nodes: nodes,
+                trust: trust,
                 journal: journal,
                 clock: clock,
                 scheduler: scheduler,

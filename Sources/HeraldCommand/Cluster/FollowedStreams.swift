@@ -59,7 +59,7 @@ extension LogStream {
     fileprivate var consequence: String {
         switch self {
         case .meta: "it does not know which other nodes live"
-        case .trust: "what other nodes revoke or issue is not in force here"
+        case .trust: "what other nodes revoke or issue is not in force here, and providers get 503 after 15 s"
         case .mailbox: "it does not know which devices have connected to other nodes"
         case .broadcasts: "its devices do not get the broadcasts of other nodes"
         case .apps, .devices, .registrations, .channels:

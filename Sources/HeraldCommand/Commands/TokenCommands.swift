@@ -136,6 +136,9 @@ private struct ProviderTokenReport: Encodable {
         case .refused(let rejection, let why):
             self.rejection = rejection.reason
             self.why = why
+        case .unknownKey(let why):
+            rejection = RefusalReason.invalidProviderToken.reason
+            self.why = why
         case .valid(let identity):
             valid = true
             key = identity.keyID

@@ -80,6 +80,8 @@ struct ProviderTokenAnswer: Encodable, Sendable {
         switch verdict {
         case .valid: (accepted, reason, explanation) = (true, nil, nil)
         case .refused(let refusalReason, let why): (accepted, reason, explanation) = (false, refusalReason.reason, why)
+        case .unknownKey(let why):
+            (accepted, reason, explanation) = (false, RefusalReason.invalidProviderToken.reason, why)
         }
     }
 }

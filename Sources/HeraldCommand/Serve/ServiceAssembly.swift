@@ -154,9 +154,7 @@ struct ServiceAssembly: Sendable {
             await store.close()
             throw error
         }
-        let admission = Admission(trust: trust, apps: registry, senders: store.senders) { [seal = trust.seal] in
-            (cluster?.liveTokenKeys.values.max() ?? 0) > seal.newestOpenKey
-        }
+        let admission = Admission(trust: trust, apps: registry, senders: store.senders)
         let drills = DrillService(clock: clock, logger: logger)
         let catcher = CatchService(clock: clock, logger: logger)
         let gateway = Gateway(

@@ -1,3 +1,4 @@
+import HeraldCluster
 import HeraldModel
 import HeraldTrust
 import Synchronization
@@ -11,13 +12,31 @@ final class SharedInvitations: InvitationUses {
     private let log: TrustLog
     private let sharing: FolderSharing
     private let clock: any WallClock
+    private let catchingUp: @Sendable (@escaping LogFollower.Done) -> Void
     /// Devices for which the log gave no answer, and which got no certificate: their use may be replaced.
     private let abandoned = Mutex<Set<String>>([])
 
-    init(log: TrustLog, sharing: FolderSharing, clock: any WallClock) {
+    /// `catchUp` takes over everything that any node had stored.
+    init(
+        log: TrustLog,
+        sharing: FolderSharing,
+        clock: any WallClock,
+        catchUp: @escaping @Sendable (@escaping LogFollower.Done) -> Void
+    ) {
+        catchingUp = catchUp
         self.log = log
         self.sharing = sharing
         self.clock = clock
+    }
+
+    func catchUp() async throws {
+        do {
+            try await withCheckedThrowingContinuation { continuation in
+                catchingUp { continuation.resume(with: $0) }
+            }
+        } catch {
+            throw TrustError(.unavailable, "the cluster does not say what other nodes have issued: \(error)")
+        }
     }
 
     func isAbandoned(_ device: DeviceID) -> Bool { abandoned.withLock { $0.contains(device.name) } }

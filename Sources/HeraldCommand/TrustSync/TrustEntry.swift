@@ -89,7 +89,15 @@ struct TrustEntry: Sendable {
                 scheduler: connection.scheduler
             ) { inbox.add($0) }
         }
-        return TrustSync(sharing, log: log, followers: followers, inbox: inbox, clock: clock, logger: logger)
+        return TrustSync(
+            sharing,
+            log: log,
+            followers: followers,
+            inbox: inbox,
+            scheduler: connection.scheduler,
+            clock: clock,
+            logger: logger
+        )
     }
 
     /// Makes this node's trust the cluster's.

@@ -2,12 +2,18 @@ import HeraldCluster
 import NIOCore
 import Synchronization
 
-/// The messages of the shared trust that have come and are not taken yet.
+/// The messages of the shared trust that have come and are not taken yet, and who waits until they are in force.
 final class TrustInbox: Sendable {
-    /// Yields when something has come.
+    private struct State {
+        var entries: [LogEntry] = []
+        var waiting: [LogFollower.Done] = []
+        var isOver = false
+    }
+
+    /// Yields when there is something to do.
     let arrivals: AsyncStream<Void>
     private let arrived: AsyncStream<Void>.Continuation
-    private let entries = Mutex<[LogEntry]>([])
+    private let state = Mutex(State())
 
     init() {
         (arrivals, arrived) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
@@ -22,21 +28,52 @@ final class TrustInbox: Sendable {
                 payload: ByteBuffer(bytes: entry.payload.readableBytesView)
             )
         }
-        entries.withLock { $0 += copies }
+        state.withLock { $0.entries += copies }
         arrived.yield()
     }
 
     /// Removes the oldest messages, in the order of the log.
     func next(_ limit: Int) -> [LogEntry] {
-        entries.withLock { entries in
-            defer { entries.removeFirst(min(limit, entries.count)) }
-            return Array(entries.prefix(limit))
+        state.withLock { state in
+            defer { state.entries.removeFirst(min(limit, state.entries.count)) }
+            return Array(state.entries.prefix(limit))
         }
     }
 
     /// Puts messages back that could not be taken.
     func putBack(_ former: [LogEntry]) {
-        entries.withLock { $0 = former + $0 }
+        state.withLock { $0.entries = former + $0.entries }
         arrived.yield()
+    }
+
+    /// Lets whoever takes the messages look at them.
+    func wake() { arrived.yield() }
+
+    // MARK: - In force
+
+    /// Calls `done` once, from any thread, when everything is in force that any node had stored before this call.
+    func catchUp(_ followers: [LogFollower], _ done: @escaping LogFollower.Done) {
+        LogFollower.catchUp(followers) { [self] result in
+            guard case .success = result else { return done(result) }
+            let isOver = state.withLock { state in
+                if !state.isOver { state.waiting.append(done) }
+                return state.isOver
+            }
+            if isOver { done(.failure(.unavailable)) } else { arrived.yield() }
+        }
+    }
+
+    /// Removes those that wait; what they wait for is among the messages, or was taken.
+    func waiting() -> [LogFollower.Done] {
+        state.withLock { state in
+            defer { state.waiting = [] }
+            return state.waiting
+        }
+    }
+
+    /// Fails those that wait, now and from now on: nobody takes messages any more.
+    func end() {
+        state.withLock { $0.isOver = true }
+        for done in waiting() { done(.failure(.unavailable)) }
     }
 }

@@ -1,7 +1,9 @@
 import HeraldCluster
+import HeraldMailbox
 import HeraldModel
 import HeraldTrust
 import Logging
+import NIOCore
 import Synchronization
 
 /// Keeps the trust folder of a node and the cluster's log the same.
@@ -23,17 +25,22 @@ final class TrustSync: Sendable {
     private let log: TrustLog
     private let inbox: TrustInbox
     private let followers: [LogFollower]
+    private let scheduler: any ClusterScheduler
     private let clock: any WallClock
     private let logger: Logger
     private let failure = Mutex<String?>(nil)
     private let opened = Mutex<UInt32?>(nil)
     private let loggedFiles = Mutex<[String]>([])
+    /// The changes of the folder by facts of the log, and how many of them are in force.
+    private let changes = Mutex((made: 0, inForce: 0))
+    private let freshness = Freshness()
 
     init(
         _ sharing: FolderSharing,
         log: TrustLog,
         followers: [LogFollower],
         inbox: TrustInbox,
+        scheduler: any ClusterScheduler,
         clock: any WallClock,
         logger: Logger
     ) {
@@ -41,10 +48,13 @@ final class TrustSync: Sendable {
         self.log = log
         self.followers = followers
         self.inbox = inbox
+        self.scheduler = scheduler
         self.clock = clock
         self.logger = logger
         var folder = sharing.folder
-        folder.invitationUses = SharedInvitations(log: log, sharing: sharing, clock: clock)
+        folder.invitationUses = SharedInvitations(log: log, sharing: sharing, clock: clock) { done in
+            inbox.catchUp(followers, done)
+        }
         self.folder = folder
     }
 
@@ -100,22 +110,53 @@ final class TrustSync: Sendable {
     /// - Parameters:
     ///   - onLook: Called at each look at the folder.
     ///   - onChange: Puts a changed folder in force.
-    func run(onLook: @escaping @Sendable () -> Void, onChange: @escaping @Sendable () async -> Void) async {
+    func run(
+        onLook: @escaping @Sendable () -> Void,
+        onChange: @escaping @Sendable () async throws -> Void
+    ) async {
         await withTaskGroup { group in
             group.addTask {
+                var stillness = Stillness(at: self.scheduler.now)
                 for await _ in self.inbox.arrivals {
-                    await self.attempt { if try await self.takeArrived() { await onChange() } }
+                    let (now, fresh) = (self.scheduler.now, self.followers.map(\.fresh).min())
+                    await self.takeIntoForce(onChange)
+                    // Also after a failure, which says itself what is not in force.
+                    if let end = stillness.end(of: fresh ?? now, at: now) { self.freshness.extend(to: end) }
                 }
+                self.inbox.end()
             }
             group.addTask {
                 while !Task.isCancelled {
                     await self.attempt { while try await self.shareOwn(onChange) {} }
                     self.logTooLongFiles()
+                    self.inbox.wake()
                     onLook()
                     try? await Task.sleep(for: Self.look)
                 }
             }
         }
+    }
+
+    /// Takes what has come, puts it in force, and tells those who wait for it.
+    private func takeIntoForce(_ onChange: @Sendable () async throws -> Void) async {
+        let waiting = inbox.waiting()
+        await attempt {
+            var isInForce = false
+            defer { for done in waiting { done(isInForce ? .success(()) : .failure(.unavailable)) } }
+            if try await takeArrived() { noteChange() }
+            isInForce = await putInForce(onChange)
+        }
+    }
+
+    private func noteChange() { changes.withLock { $0.made += 1 } }
+
+    /// - Returns: Whether every change that was noted before this call is in force; a failure is logged by the reload.
+    private func putInForce(_ onChange: @Sendable () async throws -> Void) async -> Bool {
+        let (made, inForce) = changes.withLock { $0 }
+        guard inForce < made else { return true }
+        do { try await onChange() } catch { return false }
+        changes.withLock { $0.inForce = max($0.inForce, made) }
+        return true
     }
 
     private func logTooLongFiles() {
@@ -146,7 +187,7 @@ final class TrustSync: Sendable {
     }
 
     /// - Returns: Whether there may be more.
-    private func shareOwn(_ onChange: @Sendable () async -> Void = {}) async throws -> Bool {
+    private func shareOwn(_ onChange: @Sendable () async throws -> Void = {}) async throws -> Bool {
         let own = try await sharing.unshared(limit: Self.shareLimit)
         guard !own.isEmpty else { return false }
         typealias Shared = (UnsharedFact, inLog: SharedFact)
@@ -161,7 +202,12 @@ final class TrustSync: Sendable {
             return await group.reduce(into: []) { $0.append($1) }
         }
         let shared = results.compactMap { try? $0.get() }
-        if try await sharing.wereShared(shared, now: clock.now()) { await onChange() }
+        // Before the folder has it: whoever finds it there puts it in force.
+        noteChange()
+        if try await sharing.wereShared(shared, now: clock.now()) {
+            noteChange()
+            _ = await putInForce(onChange)
+        }
         for case .failure(let error) in results { throw error }
         return own.count == Self.shareLimit
     }
@@ -191,5 +237,39 @@ final class TrustSync: Sendable {
             metadata: ["record": "\(entry.subject)"]
         )
         return nil
+    }
+}
+
+/// The trust, for decisions that rest on it.
+extension TrustSync: SharedState {
+    func catchUp(_ part: SharedPart, _ done: @escaping @Sendable (Result<Void, any Error>) -> Void) {
+        inbox.catchUp(followers) { done($0.mapError { $0 as any Error }) }
+    }
+
+    func isBehind(_ part: SharedPart) -> Bool { freshness.isOver(at: scheduler.now) }
+
+    /// Decides how long what was taken counts as fresh: for ``ClusterLimits/followerFreshness`` after each look, while the
+    /// log is heard.
+    ///
+    /// The election of a leader makes nobody wait. A node that has stood still hears the log first.
+    struct Stillness {
+        private var last: NIODeadline
+        /// The end of the last time in which nothing was looked at.
+        private var resumed = NIODeadline.uptimeNanoseconds(0)
+
+        /// Begins after everything was taken once.
+        init(at now: NIODeadline) { last = now }
+
+        /// - Parameters:
+        ///   - fresh: Everything that was stored before this moment has been taken.
+        ///   - now: The moment of the look.
+        /// - Returns: nil while nothing is known of what happened before ``resumed``.
+        mutating func end(of fresh: NIODeadline, at now: NIODeadline) -> NIODeadline? {
+            if now - last > TimeAmount(ClusterLimits.followerFreshness) { resumed = now }
+            last = now
+            guard fresh >= resumed else { return nil }
+            let time = ClusterLimits.followerFreshness
+            return min(now + TimeAmount(time), fresh + TimeAmount(time + ClusterLimits.followerSilence))
+        }
     }
 }

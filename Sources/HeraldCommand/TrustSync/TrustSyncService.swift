@@ -20,7 +20,7 @@ struct TrustSyncService: Service {
                 useTokenKey()
             } onChange: {
                 // `watch` logs a failure, and tries again every second.
-                try? await watch.reload()
+                try await watch.reload()
             }
         }
         // The other nodes get the last changes now, unless the servers are away: then at the next start.

@@ -16,7 +16,17 @@ struct AppRequests: Sendable {
 
     func register(_ wanted: [App], _ client: Client) async -> RegistryAnswer {
         guard let device = client.device else { return .registered(wanted.map { _ in nil }) }
-        let allowed = limits.deviceTopics == .any ? wanted : wanted.filter { mayRegister($0, client) }
+        var allowed = limits.deviceTopics == .any ? wanted : wanted.filter { mayRegister($0, client) }
+        if allowed.count < wanted.count, let shared = services.registry.shared {
+            // Another node may have made a credential for the topic just now, or the registration.
+            do {
+                try await shared.catchUp(.trust)
+                try await shared.catchUp(.registrations(of: device))
+            } catch {
+                return .registered(wanted.map { _ in nil })
+            }
+            allowed = wanted.filter { mayRegister($0, client) }
+        }
         var results = await services.registry.register(allowed, on: device)
         for app in wanted where results[app] == nil && !allowed.contains(app) {
             results[app] = .failure(RegistrationRefusal.unknownTopic)

@@ -127,11 +127,14 @@ final class RegistryRequests: Sendable {
         case .examine(let tokens, let topic, let environment):
             wait(client) { client in
                 let examined = tokens.map { self.apps.examine($0, for: topic, in: environment, client) }
-                guard let device = client.device, let shared = self.services.registry.shared,
-                    !examined.allSatisfy(\.isGood)
-                else { return .examined(examined) }
-                // Another node may have made the registration of a token just now.
-                try await shared.catchUp(.registrations(of: device))
+                guard let device = client.device, let shared = self.services.registry.shared else {
+                    return .examined(examined)
+                }
+                let part = SharedPart.registrations(of: device)
+                guard shared.isBehind(part) || !examined.allSatisfy(\.isGood) else { return .examined(examined) }
+                // Another node may have made the key or the registration of a token just now.
+                if examined.contains(.foreign) { try await shared.catchUp(.trust) }
+                try await shared.catchUp(part)
                 return .examined(tokens.map { self.apps.examine($0, for: topic, in: environment, client) })
             }
         }

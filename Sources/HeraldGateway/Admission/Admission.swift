@@ -23,31 +23,21 @@ package struct Admission: Sendable {
     package enum Address: Sendable {
         /// The slot, and the registration's generation for which the token was made.
         case slot(TokenContents)
-        /// Refused, unless another node has just made what is missing here.
-        case unknown(Refusal, SharedPart)
         case refused(Refusal)
     }
 
     private let trust: TrustService
     private let apps: any AppDirectory
-    private let lacksTokenKey: @Sendable () -> Bool
     private let senders: SenderNames
 
     /// - Parameters:
     ///   - trust: Authorities, keys and revocations.
     ///   - apps: The known apps.
     ///   - senders: The names of the journal's senders.
-    ///   - lacksTokenKey: Whether another node of the cluster has a token key that this one lacks.
-    package init(
-        trust: TrustService,
-        apps: any AppDirectory,
-        senders: SenderNames = SenderNames(),
-        lacksTokenKey: @escaping @Sendable () -> Bool = { false }
-    ) {
+    package init(trust: TrustService, apps: any AppDirectory, senders: SenderNames = SenderNames()) {
         self.trust = trust
         self.apps = apps
         self.senders = senders
-        self.lacksTokenKey = lacksTokenKey
     }
 
     /// Verifies provider tokens.
@@ -138,16 +128,13 @@ package struct Admission: Sendable {
             return .refused(Refusal(.badDeviceToken, "a device token of this service is 64 hexadecimal digits"))
         }
         guard let contents = trust.seal.open(token) else {
-            guard !lacksTokenKey() else {
-                return .refused(Refusal(.serviceUnavailable, "this node does not have the newest token key yet"))
-            }
             let why = "this service did not issue the device token, or it has retired the token's key"
-            return .refused(Refusal(.badDeviceToken, why))
+            return .refused(Refusal(.badDeviceToken, why, restsOn: .trust))
         }
         if let number, contents.slot.app == number { return .slot(contents) }
         guard let actual = apps.app(contents.slot.app) else {
             let why = "the device token belongs to an app that this service does not know"
-            return .unknown(Refusal(.badDeviceToken, why), .apps)
+            return .refused(Refusal(.badDeviceToken, why, restsOn: .apps))
         }
         guard actual.environment == app.environment else {
             return .refused(

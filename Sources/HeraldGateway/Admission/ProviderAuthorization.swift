@@ -1,3 +1,4 @@
+import HeraldMailbox
 import HeraldModel
 import HeraldTrust
 
@@ -161,7 +162,8 @@ struct ProviderAuthorization {
             .topicMismatch,
             certificate == nil
                 ? "the key may not send to \(bundle): its scope has other topics, or another team owns the topic"
-                : "the certificate does not name \(bundle)"
+                : "the certificate does not name \(bundle)",
+            restsOn: certificate == nil ? .trust : nil
         )
     }
 
@@ -171,7 +173,8 @@ struct ProviderAuthorization {
             .topicDisallowed,
             certificate == nil
                 ? "the key may not send to \(topic): its scope has other topics, or another team owns the topic"
-                : "the certificate does not name \(topic)"
+                : "the certificate does not name \(topic)",
+            restsOn: certificate == nil ? .trust : nil
         )
     }
 
@@ -200,6 +203,10 @@ struct ProviderAuthorization {
         switch admission.tokens.verify(token, now: now) {
         case .refused(let refusalReason, let why):
             let refusal = Refusal(refusalReason, why)
+            refuse(token, refusal, isRepeated: isRefused)
+            return refusal
+        case .unknownKey(let why):
+            let refusal = Refusal(.invalidProviderToken, why, restsOn: .trust)
             refuse(token, refusal, isRepeated: isRefused)
             return refusal
         case .valid(let identity):

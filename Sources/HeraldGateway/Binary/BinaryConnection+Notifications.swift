@@ -9,6 +9,7 @@ import NIOCore
 extension BinaryConnection {
     func take(_ request: BinaryNotification, as number: UInt64, _ now: WallTime) {
         guard let authorization, let handler = membership?.handler else { return }
+        if isTrustBehind, catchUp(.trust, request, number, for: handler) { return }
         func post(_ use: TopicUse?, _ send: (Completion) -> PostDecision) -> PostDecision {
             let first = validator.admission.begin(use, completions: handler)
             if case .undecided = first { return .refused(.serviceUnavailable, since: nil) }
@@ -19,12 +20,11 @@ extension BinaryConnection {
         let decision: PostDecision
         switch validator.decide(request, authorization, ids: &ids, now: now) {
         case .refused(let refusal):
-            return refuse(number, refusal, request)
-        case .unknown(let refusal, let part):
-            if let refusal = confirm(request, number, refusal, on: part, for: handler) {
-                refuse(number, refusal, request)
+            if let part = refusal.restsOn {
+                if catchUp(part, request, number, for: handler) { return }
+                if unknown.removeValue(forKey: number) != nil { service.confirmations?.ended(isRefused: true) }
             }
-            return
+            return refuse(number, refusal, request)
         case .notification(let notification, let generation, let use):
             caught[number]?.note(notification)
             inFlight.note(number, posted: InFlightNotifications.Posted(notification))
@@ -50,26 +50,23 @@ extension BinaryConnection {
         }
     }
 
-    /// Refuses a notification, in a cluster when it is certain that no other node has what is missing here.
-    /// - Returns: nil while that is asked.
-    private func confirm(
+    /// Learns in a cluster what the other nodes have, and then looks at the notification again.
+    /// - Returns: false if this has been done, or there are no other nodes.
+    private func catchUp(
+        _ part: SharedPart,
         _ request: BinaryNotification,
         _ number: UInt64,
-        _ refusal: Refusal,
-        on part: SharedPart,
         for handler: any CompletionHandler
-    ) -> Refusal? {
-        guard let confirmations = service.confirmations else { return refusal }
-        guard unknown[number] == nil else {
-            unknown[number] = nil
-            confirmations.ended(isRefused: true)
-            return refusal
+    ) -> Bool {
+        guard let confirmations = service.confirmations, unknown[number]?.confirmed.contains(part) != true else {
+            return false
         }
-        unknown[number] = request
+        unknown[number, default: (request, [])].confirmed.append(part)
         let isUnderWay = confirmations.confirm(part) { isCaughtUp in
             handler.settle(number, isCaughtUp ? .decideAgain : .refused(.serviceUnavailable))
         }
-        return isUnderWay ? nil : Refusal(.serviceUnavailable)
+        if !isUnderWay { refuse(number, Refusal(.serviceUnavailable), unknown.removeValue(forKey: number)?.request) }
+        return true
     }
 
     /// Refuses an open notification, on record.

@@ -48,8 +48,10 @@ final class BinaryConnection: ChannelDuplexHandler, RemovableChannelHandler, Loo
 
     var phase = Phase.opening
     var inFlight: InFlightNotifications
-    /// Notifications that wait until this node has learned what other nodes know, by number.
-    var unknown: [UInt64: BinaryNotification] = [:]
+    /// Notifications that wait until this node has learned what other nodes know, by number, and what it has learned for them.
+    var unknown: [UInt64: (request: BinaryNotification, confirmed: [SharedPart])] = [:]
+    /// Whether this node may not know of certificates that other nodes have revoked.
+    private(set) var isTrustBehind = false
     /// Notifications that are caught, until they are settled, by number.
     var caught: [UInt64: CaughtDraft] = [:]
     private var input = ByteBuffer()
@@ -162,11 +164,15 @@ final class BinaryConnection: ChannelDuplexHandler, RemovableChannelHandler, Loo
         case .accepted:
             if inFlight.settle(number) { service.metrics.accepted.increment() }
         case .decideAgain:
-            guard let request = unknown[number] else { return }
-            take(request, as: number, service.clock.now())
-            if unknown.removeValue(forKey: number) != nil { service.confirmations?.ended(isRefused: false) }
+            guard let waiting = unknown[number] else { return }
+            authorization?.refresh(validator.admission)
+            take(waiting.request, as: number, service.clock.now())
+            if unknown[number]?.confirmed == waiting.confirmed {
+                unknown[number] = nil
+                service.confirmations?.ended(isRefused: false)
+            }
         case .refused(let refusalReason, let since):
-            refuse(number, Refusal(refusalReason, since: since), unknown.removeValue(forKey: number))
+            refuse(number, Refusal(refusalReason, since: since), unknown.removeValue(forKey: number)?.request)
         case .unknown: if let context { close(context) }
         }
     }
@@ -223,6 +229,7 @@ final class BinaryConnection: ChannelDuplexHandler, RemovableChannelHandler, Loo
         let now = service.clock.now()
         if service.gateway.rules.isNewer(than: &rulesGeneration) { validator = service.validator }
         authorization?.refresh(validator.admission)
+        isTrustBehind = service.confirmations?.isBehind(.trust) ?? false
         while inFlight.hasRoom {
             guard let frame = decoder.next(&input) else {
                 if input.readableBytes > 0, partialSince == nil { partialSince = context.eventLoop.now }

@@ -73,8 +73,6 @@ struct BinaryValidator {
         switch admission.open(request.token.own, for: app, number: authorization.number) {
         case .refused(let refusal):
             return .refused(refusal)
-        case .unknown(let refusal, let part):
-            return .unknown(refusal, part)
         case .slot(let contents):
             let notification = Notification(
                 id: request.identifier.map { ids.identifier(ending: $0) } ?? ids.identifier(),

@@ -23,6 +23,9 @@ struct ProviderService: Sendable {
     /// The number of streams to advertise to an authenticated connection.
     var streams: Int { drills.streams ?? configuration.http2.concurrentStreams }
 
+    /// Whether this node may be behind with a part of the cluster's state.
+    func isBehind(_ part: SharedPart) -> Bool { confirmations?.isBehind(part) ?? false }
+
     var validator: RequestValidator {
         RequestValidator(admission: admission, rules: rules.current, longestStorage: sink.longestStorage)
     }

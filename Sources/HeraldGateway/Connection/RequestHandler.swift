@@ -42,7 +42,9 @@ final class RequestHandler {
     var stoppingDrill: String?
     /// Whether the request that was looked at again is refused for what no other node has either; nil if it was not refused
     /// before.
-    private var hasRefusedAgain: Bool? = false
+    var hasRefusedAgain: Bool? = false
+    /// Whether this node may not know of credentials that other nodes have revoked, at the present burst.
+    private var isTrustBehind = false
     /// Receives the completions of the connection's notifications; nil once the connection is gone.
     var completions: (any CompletionHandler)?
 
@@ -80,6 +82,8 @@ final class RequestHandler {
             channelValidator = service.channelValidator
         }
         authorization.refresh(service.admission, now: now)
+        // After the requests were read: whoever sent them has not heard of what other nodes do from here on.
+        isTrustBehind = service.isBehind(.trust)
     }
 
     /// Answers a request, now or by its completion.
@@ -91,6 +95,7 @@ final class RequestHandler {
             refuse(request, stopRefusal)
             return nil
         }
+        if isTrustBehind, catchUp(request, .trust) { return nil }
         let asked = environment.environment(of: request.fields)
         if service.catcher.isCatching { beginCatch(request, asked, now) }
         guard !request.isAboutChannels else {
@@ -99,9 +104,7 @@ final class RequestHandler {
         }
         switch validator.decide(request, &authorization, environment: asked, ids: &ids, now: now) {
         case .refused(let refusal):
-            refuse(request, refusal)
-        case .unknown(let refusal, let part):
-            confirm(request, refusal, part)
+            confirm(request, refusal)
         case .notification(let notification, let generation, let use):
             request.caught?.note(notification)
             let post = Post(notification: notification, generation: generation, environment: asked, use: use)
@@ -138,33 +141,13 @@ final class RequestHandler {
             refuse(request, Refusal(refusalReason, why, since: since))
         case .unknown: session.leaveUnanswered(request, resets: true)
         case .decideAgain:
+            // What was just learned counts.
+            authorization.refresh(service.admission, now: service.clock.now())
             hasRefusedAgain = false
             defer { if let hasRefusedAgain { service.confirmations?.ended(isRefused: hasRefusedAgain) } }
             return answer(request, service.clock.now(), isStopping: isStopping)
         }
         return nil
-    }
-
-    /// Refuses a request, in a cluster when it is certain that no other node has what is missing here.
-    private func confirm(_ request: PendingRequest, _ refusal: Refusal, _ part: SharedPart) {
-        if !catchUp(request, part) {
-            hasRefusedAgain = true
-            refuse(request, refusal)
-        }
-    }
-
-    /// Learns in a cluster what the other nodes have, and then looks at the request again.
-    /// - Returns: false if this has been done, or there are no other nodes.
-    private func catchUp(_ request: PendingRequest, _ part: SharedPart) -> Bool {
-        guard let confirmations = service.confirmations, let completions, !request.isConfirmed else { return false }
-        request.isConfirmed = true
-        session.keepPosted(request)
-        let number = request.number
-        let isUnderWay = confirmations.confirm(part) { isCaughtUp in
-            completions.settle(number, isCaughtUp ? .decideAgain : .refused(.serviceUnavailable))
-        }
-        if !isUnderWay { refuse(request, Refusal(.serviceUnavailable, Refusal.storeTrouble)) }
-        return true
     }
 
     // MARK: - Notifications
@@ -187,7 +170,7 @@ final class RequestHandler {
         case .proceed, .overLimit: break
         case .claim(let completion): completions = completion
         case .taken(let topic):
-            return refuse(request, ProviderAuthorization.foreignTopic(topic, authorization.certificate))
+            return refuseTaken(request, ProviderAuthorization.foreignTopic(topic, authorization.certificate))
         case .undecided:
             return refuse(request, FirstUseDecision.undecidedRefusal)
         }
@@ -296,6 +279,7 @@ final class RequestHandler {
 
     private func answerAboutChannels(_ request: PendingRequest, _ environment: PushEnvironment, _ now: WallTime) {
         guard let completions else { return }
+        if service.isBehind(.channels), catchUp(request, .channels) { return }
         let given = request.fields.withValue(of: .apnsRequestID) { NotificationID(utf8: $0) } ?? nil
         let id = given ?? ids.identifier()
         request.replyID = givenID(request) ?? IdentifierText(id)
@@ -310,11 +294,11 @@ final class RequestHandler {
             switch first {
             case .proceed, .claim: break
             case .taken(let topic):
-                return refuse(request, ProviderAuthorization.foreignBundle(topic, authorization.certificate))
+                return refuseTaken(request, ProviderAuthorization.foreignBundle(topic, authorization.certificate))
             case .overLimit(let topic):
                 guard isLimited else { break }
                 let why = "no team owns \(topic), and yours owns as many by use as it may: ask the operator for it"
-                return refuse(request, Refusal(.cannotCreateChannelConfig, why))
+                return confirm(request, Refusal(.cannotCreateChannelConfig, why, restsOn: .trust))
             case .undecided:
                 return refuse(request, FirstUseDecision.undecidedRefusal)
             }
@@ -331,13 +315,12 @@ final class RequestHandler {
             now: now
         ) {
         case .refused(let refusal):
-            refuse(request, refusal)
-        case .unknown(let refusal, let part):
-            confirm(request, refusal, part)
+            confirm(request, refusal)
         case .answer(let body):
             answer(request, with: body)
         case .listing(let body):
-            guard !catchUp(request, .channels) else { break }
+            // Whose channels they are is a matter of trust.
+            guard !catchUp(request, .channels), !catchUp(request, .trust) else { break }
             hasRefusedAgain = nil
             answer(request, with: body)
         case .create(let app, let storage, let use):

@@ -51,8 +51,8 @@ final class PendingRequest {
     var explains = false
     /// Whether it concerns channels or broadcasts: its answer carries `apns-request-id`.
     var isAboutChannels = false
-    /// Whether it was looked at again after this node had learned what other nodes know.
-    var isConfirmed = false
+    /// The parts of the cluster's state that this node has learned for it, before it looked at it again.
+    var confirmed: [SharedPart] = []
     /// The answer after acceptance; nil for ``Reply/accepted``.
     var acceptance: Reply?
     var drill: RequestDrill?
@@ -93,7 +93,7 @@ final class PendingRequest {
         replyUniqueID = nil
         explains = false
         isAboutChannels = false
-        isConfirmed = false
+        confirmed = []
         acceptance = nil
         drill = nil
         envelope = nil

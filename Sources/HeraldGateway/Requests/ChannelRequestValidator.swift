@@ -18,9 +18,8 @@ struct ChannelRequestValidator {
         case answer([UInt8])
         /// The body of an answer with all channels of an app, once this node knows those that other nodes made.
         case listing([UInt8])
+        /// Nothing of the request was taken.
         case refused(Refusal)
-        /// Refused, unless another node has just made what is missing here; nothing of the request was taken.
-        case unknown(Refusal, SharedPart)
     }
 
     let admission: Admission
@@ -109,7 +108,7 @@ struct ChannelRequestValidator {
                     now: now
                 )
             } catch {
-                return Result(error)
+                return .refused(error)
             }
         case .notification, .refused:
             return .refused(Refusal(.badPath, "there is nothing at this path"))
@@ -124,7 +123,12 @@ struct ChannelRequestValidator {
     ) -> Swift.Result<BroadcastChannel, Refusal> {
         guard !isStranger, let id, let channel = channels.channel(id, of: app) else {
             return .failure(
-                Refusal(.channelNotRegistered, "\(app.topic) has no such channel in \(app.environment.rawValue)")
+                Refusal(
+                    .channelNotRegistered,
+                    "\(app.topic) has no such channel in \(app.environment.rawValue)",
+                    // Whether the topic has an owner is a matter of trust.
+                    restsOn: isStranger ? .trust : .channels
+                )
             )
         }
         return .success(channel)
@@ -173,18 +177,11 @@ struct ChannelRequestValidator {
     }
 }
 
-extension ChannelRequestValidator.Result {
-    /// The refusal of a request; a channel that is not known here may have been made at another node.
-    fileprivate init(_ refusal: Refusal) {
-        self = refusal.refusalReason == .channelNotRegistered ? .unknown(refusal, .channels) : .refused(refusal)
-    }
-}
-
 extension Result where Failure == Refusal {
     fileprivate func asResult(_ make: (Success) -> ChannelRequestValidator.Result) -> ChannelRequestValidator.Result {
         switch self {
         case .success(let value): make(value)
-        case .failure(let refusal): ChannelRequestValidator.Result(refusal)
+        case .failure(let refusal): .refused(refusal)
         }
     }
 }

@@ -12,9 +12,8 @@ final class RequestValidator: Sendable {
         case notification(Notification, generation: UInt32, TopicUse?)
         /// A notification whose payload no app can read, accepted because the rules say so.
         case unreadable(Notification, generation: UInt32, TopicUse?)
+        /// Nothing of the request was taken.
         case refused(Refusal)
-        /// Refused, unless another node has just made what is missing here; nothing of the request was taken.
-        case unknown(Refusal, SharedPart)
     }
 
     let admission: Admission
@@ -70,8 +69,6 @@ final class RequestValidator: Sendable {
         switch admission.open(RequestParser.token(fields), for: grant.app, number: grant.number) {
         case .refused(let refusal):
             return .refused(refusal)
-        case .unknown(let refusal, let part):
-            return .unknown(refusal, part)
         case .slot(let contents):
             let isReadable = !rules.takesUnreadablePayloads || RequestParser.isObject(request.body)
             let isSilent = parsed.pushType == nil && kind == .alert && PayloadScanner.isSilent(request.body)

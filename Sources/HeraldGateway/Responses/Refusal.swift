@@ -1,3 +1,4 @@
+package import HeraldMailbox
 package import HeraldModel
 
 /// A refusal, with an explanation for providers that ask for one (`herald-explain: 1`).
@@ -7,6 +8,11 @@ package struct Refusal: Error, Hashable, Sendable {
     package let why: String
     /// When the device token became invalid; only with ``HeraldModel/RefusalReason/unregistered``.
     package let since: WallTime?
+    /// The part of the cluster's state in which another node may just have made what is missing here; nil if the refusal is
+    /// true whatever other nodes have done.
+    ///
+    /// Such a refusal is confirmed before it is said (``RequestHandler``, ``BinaryConnection``).
+    package let restsOn: SharedPart?
 
     static let unreadable = Refusal(
         .badPayload,
@@ -22,10 +28,16 @@ package struct Refusal: Error, Hashable, Sendable {
     static let storeTrouble = "Herald could not store the notification or the owner of its topic; send it again later"
 
     /// A refusal in the words of the table of refusal reasons, unless `why` says more.
-    package init(_ refusalReason: RefusalReason, _ why: String? = nil, since: WallTime? = nil) {
+    package init(
+        _ refusalReason: RefusalReason,
+        _ why: String? = nil,
+        since: WallTime? = nil,
+        restsOn part: SharedPart? = nil
+    ) {
         self.refusalReason = refusalReason
         self.why = why ?? refusalReason.explanation
         self.since = since
+        restsOn = part
     }
 
     /// The refusal of a frame of the binary interface that cannot be read.

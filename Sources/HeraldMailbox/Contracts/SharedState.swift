@@ -3,13 +3,19 @@ package import HeraldModel
 /// The state that the nodes of a cluster share, and that each of them follows.
 ///
 /// A node is some milliseconds behind the others, or seconds when something fails. Before it says that something does not
-/// exist, it catches up.
+/// exist, it catches up. A node that has stood still, or hears nothing, also does so before it accepts.
 package protocol SharedState: Sendable {
     /// Takes over everything that any node had stored before this call.
     ///
     /// `done` is called once, from any thread, possibly before this returns; with an error if the state of the others cannot
     /// be learned.
     func catchUp(_ part: SharedPart, _ done: @escaping @Sendable (Result<Void, any Error>) -> Void)
+
+    /// Whether this node may be behind with a part for longer than a node is that serves: it has stood still, or hears nothing.
+    ///
+    /// It is asked for every notification, so it takes no lock. ``SharedPart/apps`` and ``SharedPart/allRegistrations`` are
+    /// never asked for: they are always caught up with.
+    func isBehind(_ part: SharedPart) -> Bool
 }
 
 extension SharedState {
@@ -32,4 +38,6 @@ package enum SharedPart: Hashable, Sendable {
     case allRegistrations
     /// The broadcast channels.
     case channels
+    /// Keys of tokens and providers, owners of topics, invitations, devices, revocations.
+    case trust
 }

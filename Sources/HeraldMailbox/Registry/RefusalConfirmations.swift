@@ -5,11 +5,13 @@ import Synchronization
 /// Catches up with the other nodes before Herald refuses or discards something that one of them may just have made possible.
 ///
 /// A provider deletes a device token that is answered 400 or 410, and a notification for an app that is switched off is lost.
-/// So before either a node learns what all nodes had stored when the request came, and decides again.
+/// So before either a node learns what all nodes had stored when the request came, and decides again. A node that has stood
+/// still does the same before it accepts.
 package final class RefusalConfirmations: Sendable {
     /// Limit of confirmations under way; past it, requests are answered 503.
     ///
-    /// One takes some milliseconds, and all of them share the barriers of a stream.
+    /// One takes some milliseconds, and all of them share the barriers of a stream. Those on ``SharedPart/trust`` have a limit
+    /// of their own: whoever forges tokens takes no places of the others.
     static let limit = 1024
     /// The time for which a refusal is remembered that was confirmed: a provider that repeats a dead token costs nothing.
     static let memory = Duration.seconds(2)
@@ -17,7 +19,8 @@ package final class RefusalConfirmations: Sendable {
     static let remembered = 10_000
 
     private struct State {
-        var underWay = 0
+        /// By whether they are on ``SharedPart/trust``.
+        var underWay: [Bool: Int] = [:]
         var confirmed: [RegisteredSlot: WallTime] = [:]
     }
 
@@ -45,9 +48,10 @@ package final class RefusalConfirmations: Sendable {
     ///     node knows everything now. If not, the answer is 503.
     /// - Returns: false if too many confirmations are under way: the answer is 503.
     package func confirm(_ part: SharedPart, _ decide: @escaping @Sendable (_ isCaughtUp: Bool) -> Void) -> Bool {
+        let isOnTrust = part == .trust
         let hasRoom = state.withLock { state in
-            guard state.underWay < Self.limit else { return false }
-            state.underWay += 1
+            guard state.underWay[isOnTrust, default: 0] < Self.limit else { return false }
+            state.underWay[isOnTrust, default: 0] += 1
             return true
         }
         guard hasRoom else {
@@ -55,7 +59,7 @@ package final class RefusalConfirmations: Sendable {
             return false
         }
         shared.catchUp(part) { [self] result in
-            state.withLock { $0.underWay -= 1 }
+            state.withLock { $0.underWay[isOnTrust, default: 1] -= 1 }
             switch result {
             case .success: decide(true)
             case .failure:
@@ -65,6 +69,9 @@ package final class RefusalConfirmations: Sendable {
         }
         return true
     }
+
+    /// Whether this node may be behind with a part, and catches up before it accepts.
+    package func isBehind(_ part: SharedPart) -> Bool { shared.isBehind(part) }
 
     /// Counts the end of a confirmation after which the caller has decided again.
     package func ended(isRefused: Bool) {
@@ -112,15 +119,16 @@ extension PostOffice {
     }
 
     /// Decides in a cluster about a notification that would be discarded, because its app is switched off as far as this
-    /// node knows.
+    /// node knows, and about all of them on a node that may be behind.
     ///
     /// A generation stays when the user switches the app on again, so nothing is remembered.
-    /// - Returns: nil if it would not.
-    func confirmDiscard(
+    /// - Returns: nil if what this node knows decides.
+    func confirmFirst(
         _ envelope: Envelope,
         _ decide: @escaping @Sendable (PostOffice) -> PostDecision
     ) -> PostDecision? {
-        guard let confirmations, isSwitchedOff(envelope) else { return nil }
+        let part = SharedPart.registrations(of: envelope.notification.slot.device)
+        guard let confirmations, confirmations.isBehind(part) || isSwitchedOff(envelope) else { return nil }
         return catchUp(envelope, confirmations, decide)
     }
 

@@ -24,10 +24,20 @@ extension Registry {
                 rest.append(app)
             }
         }
+        var hasCaughtUp = false
         while !rest.isEmpty {
             let live = numbers.withLock { $0.counts[device]?.live ?? 0 }
             let room = configuration.appsPerDevice - Int(live)
-            guard room > 0 else { break }
+            guard room > 0 else {
+                guard let shared = store.shared, !hasCaughtUp else { break }
+                // Another node may have ended some.
+                hasCaughtUp = true
+                do { try await shared.catchUp(.registrations(of: device)) } catch {
+                    for app in rest { results[app] = .failure(error) }
+                    return results
+                }
+                continue
+            }
             let made = await mapConcurrently(rest.prefix(room)) { try await self.registerOne($0, on: device) }
             results.merge(made) { $1 }
             // Failed registrations leave their room to the next apps.

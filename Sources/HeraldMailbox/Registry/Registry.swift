@@ -219,9 +219,12 @@ package final class Registry: Sendable {
 
     // MARK: - For the feedback service
 
-    /// Learns all registrations that other nodes have made or ended.
+    /// Learns all registrations that other nodes have made or ended, and the keys of all their tokens.
     /// - Throws: If they cannot be learned.
-    package func catchUp() async throws { try await store.shared?.catchUp(.allRegistrations) }
+    package func catchUp() async throws {
+        try await store.shared?.catchUp(.trust)
+        try await store.shared?.catchUp(.allRegistrations)
+    }
 
     /// The dead tokens of an app to which a provider has sent, oldest first.
     /// - Throws: If the store cannot be read.
@@ -315,7 +318,13 @@ extension Registry {
         _ body: (AppNumber) async throws -> Value
     ) async throws -> Value {
         let now = clock.now()
-        let pin = numbers.withLock { $0.apps.pin(app, for: origin, now: now) }
+        var pin = numbers.withLock { $0.apps.pin(app, for: origin, now: now) }
+        if case .refused(_, let isFirst) = pin, let shared = store.shared {
+            // Another node may have made the app, or forgotten others.
+            try await shared.catchUp(.apps)
+            pin = numbers.withLock { $0.apps.pin(app, for: origin, now: now) }
+            if case .refused(let refusal, _) = pin { pin = .refused(refusal, isFirst: isFirst) }
+        }
         switch pin {
         case .refused(let refusal, let isFirst):
             if isFirst { log(refusal, origin) }

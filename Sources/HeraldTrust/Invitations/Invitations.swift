@@ -20,8 +20,16 @@ package struct Invitations: Sendable {
     /// The invitation of a code.
     func find(_ code: InvitationCode) async throws -> Invitation? {
         let digest = code.digest
-        let candidates = try await folder.store.invitations(lookupKey: Invitation.lookupKey(digest))
-        guard var invitation = Invitation.find(digest, in: candidates) else { return nil }
+        func known() async throws -> Invitation? {
+            Invitation.find(digest, in: try await folder.store.invitations(lookupKey: Invitation.lookupKey(digest)))
+        }
+        var found = try await known()
+        if found == nil, let others = folder.invitationUses {
+            // Another node may have made it just now.
+            try await others.catchUp()
+            found = try await known()
+        }
+        guard var invitation = found else { return nil }
         if let uses = folder.invitationUses {
             let abandoned = invitation.recent.count { uses.isAbandoned($0.device) }
             invitation.taken -= abandoned

@@ -124,7 +124,12 @@ package struct DeviceCertificates: Sendable {
         let certificate = try sign(id, request, now: now, lifetime: lifetime)
         let record = EnrolledDevice.Certificate(certificate)
         let limit = DeviceCertificates.maximumPerDevice
-        let isAdded = try await folder.store.renew(id, with: record, limit: limit, now: now)
+        var isAdded = try await folder.store.renew(id, with: record, limit: limit, now: now)
+        if !isAdded, let others = folder.invitationUses, try await folder.store.device(id) == nil {
+            // Another node may have enrolled it just now.
+            try await others.catchUp()
+            isAdded = try await folder.store.renew(id, with: record, limit: limit, now: now)
+        }
         guard let device = try await folder.store.device(id) else {
             throw TrustError(.unknownID, "the device is unknown here")
         }

@@ -24,6 +24,10 @@ package enum ProviderTokenVerdict: Hashable, Sendable {
     case valid(ProviderTokenIdentity)
     /// Refused; `why` is for the provider, and has nothing of the token but its key identifier and team.
     case refused(RefusalReason, why: String)
+    /// Refused as ``HeraldModel/RefusalReason/invalidProviderToken`` for a key that is not known here.
+    ///
+    /// Everything else about a key is permanent.
+    case unknownKey(why: String)
 }
 
 /// Verifies provider tokens, on any thread.
@@ -134,7 +138,7 @@ package final class ProviderTokenVerifier: Sendable {
             return .refused(.invalidProviderToken, why: error.why)
         }
         guard let key = credentials.key(claims.keyID) else {
-            return .refused(.invalidProviderToken, why: "there is no key \(claims.keyID)")
+            return .unknownKey(why: "there is no key \(claims.keyID)")
         }
         guard key.revoked == nil else {
             return .refused(.invalidProviderToken, why: "the key \(claims.keyID) is revoked")

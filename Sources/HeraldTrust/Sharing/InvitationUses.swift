@@ -1,6 +1,6 @@
 package import HeraldModel
 
-/// Decides which device uses an invitation, where several nodes know the same invitations.
+/// The other nodes that invite devices: decides which device uses an invitation that several nodes know.
 package protocol InvitationUses: Sendable {
     /// Uses up an invitation for a device, for all nodes.
     ///
@@ -10,4 +10,9 @@ package protocol InvitationUses: Sendable {
 
     /// Whether an invitation is open although a device has used it: ``use(_:by:at:)`` has thrown for that device.
     func isAbandoned(_ device: DeviceID) -> Bool
+
+    /// Takes over everything that any node had stored before this call: invitations and devices among it.
+    ///
+    /// - Throws: ``TrustError/Code/unavailable`` if the other nodes' cannot be learned.
+    func catchUp() async throws
 }

@@ -53,7 +53,7 @@ extension FuzzTarget {
             check(identity.team == "DEF123GHIJ" && identity.keyID == "ABC123DEFG", "a token of another team")
             check(identity.issued <= now + ProviderToken.clockSkew, "a token of the future")
             check(identity.issued >= now - ProviderToken.lifetime, "an expired token")
-        case .refused(_, let why):
+        case .refused(_, let why), .unknownKey(let why):
             check(why.utf8.count < 200, "a long explanation")
             check(why.utf8.allSatisfy { $0 >= 0x20 }, "a control character in an explanation")
         }

@@ -67,6 +67,8 @@ struct ChannelRequestTests {
             if part == .channels { change() }
             done(.success(()))
         }
+
+        func isBehind(_ part: SharedPart) -> Bool { false }
     }
 
     @Test func `a list has a channel that another node has just made, or there is none`() async throws {
