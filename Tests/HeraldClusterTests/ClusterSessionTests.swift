@@ -126,14 +126,18 @@ import Testing
         #expect(b.snapshot().registrations == [made])
         // A node that starts reads the fence, too.
         let c = try await ClusterRegistry.loaded("c", from: log)
-        await #expect(throws: NewerConnection.self) { _ = try await c.unregister(made.slot, at: Self.moment, fence: 10) }
+        await #expect(throws: NewerConnection.self) {
+            _ = try await c.unregister(made.slot, at: Self.moment, fence: 10)
+        }
         #expect(try await b.unregister(made.slot, at: Self.moment, fence: 20)?.isLive == false)
     }
 
     @Test func `a change of a registration that arrives long after its node gave it up changes nothing`() async throws {
         let made = try await register()
         linkOfA.set(.cut)
-        await #expect(throws: RecordChangeFailure.unknown) { try await a.setEnabled(false, for: made.slot, fence: 10) }
+        await #expect(throws: RecordChangeFailure.unknown) {
+            try await a.setEnabled(false, for: made.slot, fence: 10)
+        }
         _ = try await moveToB()
         linkOfA.set(.open)
         #expect(b.snapshot().registrations == [made])

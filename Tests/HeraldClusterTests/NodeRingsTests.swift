@@ -56,7 +56,7 @@ import Testing
 
     private func claim(at node: RingingNode, silence: Duration? = .zero) -> Result<UInt64, any Error>? {
         let claimed = Mutex<Result<UInt64, any Error>?>(nil)
-        node.directory.claim(device, for: { $0(silence) }) { result in claimed.withLock { $0 = result } }
+        node.directory.claim(device, for: { $0(silence) }, { result in claimed.withLock { $0 = result } })
         return claimed.withLock { $0 }
     }
 
@@ -223,7 +223,8 @@ import Testing
         #expect(b.directory.holds(device, fence: first) && b.heard.ended.isEmpty)
     }
 
-    @Test func `a CONNECT that waited does not replace a claim that came meanwhile, and replaces an older one`() throws {
+    @Test func `a CONNECT that waited does not replace a claim that came meanwhile, and replaces an older one`() throws
+    {
         let first = try #require(claim(at: b)).get()
         #expect(throws: ClientGone.self) { _ = try claim(at: a, silence: .seconds(3))?.get() }
         #expect(b.directory.holds(device, fence: first))
@@ -251,7 +252,7 @@ import Testing
 
     @Test func `a ring that waited for its registration is no news to a connection that came meanwhile`() throws {
         _ = try #require(claim(at: b)).get()
-        b.heard.setBehind { [directory = b.directory, device] in directory.claim(device, for: { $0(.zero) }) { _ in } }
+        b.heard.setBehind { [directory = b.directory, device] in directory.claim(device, for: { $0(.zero) }, { _ in }) }
         _ = store(at: a)
         time.pass(.seconds(1))
         #expect(b.heard.stored.isEmpty && b.heard.catchUps == 1 && a.heard.ringEnds == [true])

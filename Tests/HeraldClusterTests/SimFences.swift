@@ -89,7 +89,8 @@ final class SimFences: @unchecked Sendable {
         if newest?.fence == nil { violations.append("the device cannot connect") }
         // Without a registration it has no token, and does not mind one that nobody was told of.
         if let told = told ?? nil {
-            let record = world.log.stream(stream).records[subject]?.last.flatMap { try? DeviceRegistrations($0.payload) }
+            let last = world.log.stream(stream).records[subject]?.last
+            let record = last.flatMap { try? DeviceRegistrations($0.payload) }
             let present = record?.registration(of: slot.app)
             if present != told { violations.append("the registration is not as the device was told") }
         }
@@ -134,7 +135,8 @@ final class SimFences: @unchecked Sendable {
     }
 
     private func begin(_ connection: Connection, _ fence: UInt64) {
-        change(connection, fence, isBeginning: true, { _ in }) { [self] result in
+        change(connection, fence: fence, isBeginning: true) { _ in
+        } _: { [self] result in
             guard case .success(let registration) = result, connection === newest else { return }
             connection.fence = fence
             told = .some(registration)
@@ -148,7 +150,7 @@ final class SimFences: @unchecked Sendable {
         told = nil
         let (kind, app, moment) = (random.below(4), slot.app, WallTime(milliseconds: Int64(random.below(1 << 30))))
         connection.node.enter { [self] in
-            change(connection, fence) { registrations in
+            change(connection, fence: fence) { registrations in
                 switch kind {
                 case 0: registrations.unregister(app, at: moment)
                 case 1: registrations.setEnabled(false, app)
@@ -162,7 +164,7 @@ final class SimFences: @unchecked Sendable {
 
     private func change(
         _ connection: Connection,
-        _ fence: UInt64,
+        fence: UInt64,
         isBeginning: Bool = false,
         _ edit: @escaping @Sendable (inout DeviceRegistrations) -> Void,
         _ done: @escaping @Sendable (Result<Registration?, any Error>) -> Void

@@ -36,7 +36,8 @@ extension StoreConformance {
             scene.clock.advance(by: .seconds(60))
             #expect(try await scene.store.register(slot, at: scene.now) == made)
         },
-        Rule("nodes refuse what an older connection asks of a registration, and one process leaves that to its courier") {
+        Rule("nodes refuse what an older connection asks of a registration, and one process leaves that to its courier")
+        {
             (scene) async throws in
             let store = scene.store
             let made = try await store.register(StoreScene.slot(1), at: scene.now, fence: 20)

@@ -48,7 +48,7 @@ package final class ClusterDirectory: ConnectionDirectory {
         claim(device, for: client, replacing: nil, attempt: 1, done)
     }
 
-    /// - Parameter found: The newest claim or release, of which the refusal of the attempt before tells; nil at first.
+    /// Makes an attempt; `found` is the newest claim or release, of which the refusal of the attempt before tells, nil at first.
     private func claim(
         _ device: DeviceNumber,
         for client: @escaping ClientCheck,

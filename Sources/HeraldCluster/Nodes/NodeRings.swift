@@ -133,7 +133,13 @@ package final class NodeRings: Sendable {
                 barriers: barriers,
                 scheduler: scheduler
             ) { entries in
-                let effects = NodeRings.apply(entries, in: scheduler.second, to: share, mailbox: mailbox, holders: holders)
+                let effects = NodeRings.apply(
+                    entries,
+                    in: scheduler.second,
+                    to: share,
+                    mailbox: mailbox,
+                    holders: holders
+                )
                 for (device, fence) in effects.ended { reference.holder?.letGo(device, fence: fence) }
                 if !effects.ended.isEmpty { metrics.takeovers.increment(by: effects.ended.count) }
                 rings.send(effects.rings)
@@ -240,7 +246,7 @@ package final class NodeRings: Sendable {
         share(of: device).state.withLock { $0.claims[device] }
     }
 
-    /// Whether this node has heard of a claim within a time, which a second may be added to, and another node that lives has made it.
+    /// Whether this node has heard of a claim within a time, or a second more, and another node that lives has made it.
     func isNews(_ claim: ClaimTable.Claim, within time: Duration) -> Bool {
         .seconds(Int64(scheduler.second &- claim.heard)) <= time + .seconds(1) && isElsewhere(claim)
     }
@@ -388,9 +394,4 @@ package final class NodeRings: Sendable {
             catchUp(passed.slot.device) { [self] _ in done(reference.holder?.deliverOnce(envelope) == .taken) }
         }
     }
-}
-
-extension ClusterScheduler {
-    /// The second of the clock.
-    fileprivate var second: UInt32 { UInt32(truncatingIfNeeded: now.uptimeNanoseconds / 1_000_000_000) }
 }

@@ -73,8 +73,9 @@ extension ClusterRegistry {
                         }
                     )
                 }
-            }
-        ) { both.add($0.map { [$0] }) }
+            },
+            { both.add($0.map { [$0] }) }
+        )
     }
 
     /// Stores a session, or removes it with nil; nothing happens if the device is unknown.

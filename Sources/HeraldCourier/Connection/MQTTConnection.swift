@@ -222,7 +222,9 @@ final class MQTTConnection: ChannelInboundHandler, DeadlineHolder {
         guard let context, !machine.isClosed else { return done(nil) }
         let patience = courier.limits.configuration.connectPatience
         let waited = Duration.nanoseconds((context.eventLoop.now - lastPacket).nanoseconds)
-        guard let socket = context.channel as? any SocketOptionProvider else { return done(waited < patience ? waited : nil) }
+        guard let socket = context.channel as? any SocketOptionProvider else {
+            return done(waited < patience ? waited : nil)
+        }
         socket.getTCPInfo().whenComplete { info in
             guard case .success(let info) = info, Int(info.tcpi_state) == TCP_ESTABLISHED else { return done(nil) }
             let silence = Duration.milliseconds(info.tcpi_last_data_recv)

@@ -24,7 +24,7 @@ struct DeviceSession {
             case retry
             /// Reconnect after the longest pause.
             case retryLater
-            /// Reconnect after a pause that grows each time: another connection of this device took over.
+            /// Reconnect after a pause that grows each time.
             case takenOver
             /// Do not reconnect: it would end in the same way, until something changes at the service.
             case giveUp
@@ -122,8 +122,6 @@ struct DeviceSession {
         }
     }
 
-    /// Handles DISCONNECT.
-    ///
     /// The service disconnects a device that presents a token which it does not accept, such as one under a key that
     /// was retired meanwhile: without tokens, the device gets new ones.
     private mutating func received(_ disconnect: MQTTDisconnect, _ memory: inout DeviceMemory) -> [Effect] {
