@@ -87,7 +87,7 @@ final class NoStore: MailboxStore, JournalStore, RegistryStore, ChannelStore {
         }
     }
 
-    func register(_ slot: Slot, at moment: WallTime) async throws -> Registration {
+    func register(_ slot: Slot, at moment: WallTime, fence: UInt64) async throws -> Registration {
         contents.withLock { contents in
             let registration =
                 contents.registrations[slot]
@@ -97,7 +97,7 @@ final class NoStore: MailboxStore, JournalStore, RegistryStore, ChannelStore {
         }
     }
 
-    func unregister(_ slot: Slot, at moment: WallTime) async throws {
+    func unregister(_ slot: Slot, at moment: WallTime, fence: UInt64) async throws {
         contents.withLock { $0.registrations[slot] = nil }
     }
 
@@ -107,7 +107,7 @@ final class NoStore: MailboxStore, JournalStore, RegistryStore, ChannelStore {
 
     func forgetEnded(_ device: DeviceNumber, keeping limit: Int) async throws -> [Slot] { [] }
 
-    func setEnabled(_ enabled: Bool, for slot: Slot) async throws {
+    func setEnabled(_ enabled: Bool, for slot: Slot, fence: UInt64) async throws {
         // No device of the benchmark asks for it.
     }
 

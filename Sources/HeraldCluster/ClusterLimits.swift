@@ -141,6 +141,12 @@ package enum ClusterLimits {
     /// The claims of an evicted node that are released at once: some hundred kilobytes on their way.
     package static let releasesInFlight = 512
 
+    /// The time for which the client of a CONNECT is sure to wait: one that has waited longer does not replace a claim of which
+    /// this node heard meanwhile.
+    ///
+    /// Followers are some milliseconds behind, and no known client gives up within 2 s.
+    package static let promptConnect = Duration.seconds(2)
+
     /// The age of this node's view of a partition past which its claims count as not known.
     package static let staleClaims = Duration.seconds(5)
 

@@ -101,12 +101,12 @@ extension ClusterStore: RegistryStore {
         return ended.map(\.slot)
     }
 
-    package func register(_ slot: Slot, at moment: WallTime) async throws -> Registration {
-        try await registry.register(slot, at: moment)
+    package func register(_ slot: Slot, at moment: WallTime, fence: UInt64) async throws -> Registration {
+        try await registry.register(slot, at: moment, fence: fence)
     }
 
-    package func unregister(_ slot: Slot, at moment: WallTime) async throws {
-        guard let registration = try await registry.unregister(slot, at: moment) else { return }
+    package func unregister(_ slot: Slot, at moment: WallTime, fence: UInt64) async throws {
+        guard let registration = try await registry.unregister(slot, at: moment, fence: fence) else { return }
         let ended = RegisteredSlot(slot, generation: registration.generation)
         await discard(ended, as: .discardedUnregisteredFromStorage, at: moment)
     }
@@ -115,10 +115,11 @@ extension ClusterStore: RegistryStore {
         try await registry.forgetEnded(device, keeping: limit)
     }
 
-    package func setEnabled(_ enabled: Bool, for slot: Slot) async throws {
-        guard let registration = try await registry.setEnabled(enabled, for: slot), !enabled else { return }
-        let registered = RegisteredSlot(slot, generation: registration.generation)
-        await discard(registered, as: .discardedDisabledFromStorage, at: clock.now())
+    package func setEnabled(_ enabled: Bool, for slot: Slot, fence: UInt64) async throws {
+        // Read before the change: what is stored later may have come after the app was enabled again, at another node.
+        let waiting = enabled ? [] : await waiting(slot)
+        try await registry.setEnabled(enabled, for: slot, fence: fence)
+        for stored in waiting { remove(stored, as: .discardedDisabledFromStorage, at: clock.now()) }
     }
 
     package func setSavingPower(_ saving: Bool, for device: DeviceNumber, fence: UInt64) async throws {

@@ -137,21 +137,35 @@ package final class ClusterStore: Sendable {
         try channels.check()
     }
 
-    /// Removes the notification of a registration, with a line in the journal.
+    /// Removes the notification of an ended registration, with a line in the journal.
     ///
-    /// A failure is no error: a notification for an ended registration is never delivered, and expires in the log. One for
-    /// an app that the user has disabled is discarded when it is read.
+    /// A failure is no error: it is never delivered, and expires in the log.
     func discard(_ slot: RegisteredSlot, as state: JournalState, at moment: WallTime) async {
+        for stored in await waiting(in: slot) { remove(stored, as: state, at: moment) }
+    }
+
+    /// The notification that waits for the present registration of a slot.
+    ///
+    /// None after a failure: one for an app that the user has disabled is discarded when it is read.
+    func waiting(_ slot: Slot) async -> [StoredNotification] {
+        guard let registration = registry.registration(slot) else { return [] }
+        return await waiting(in: RegisteredSlot(slot, generation: registration.generation))
+    }
+
+    func remove(_ stored: StoredNotification, as state: JournalState, at moment: WallTime) {
+        let slot = RegisteredSlot(stored.notification.slot, generation: stored.generation)
+        let event = JournalEvent(state, stored.notification, at: moment)
+        mailbox.remove(slot, sequence: stored.sequence, event: event)
+    }
+
+    private func waiting(in slot: RegisteredSlot) async -> [StoredNotification] {
         let stream = LogStream.mailbox(partitions.partition(of: slot.slot.device))
         // Behind a barrier, the read has what other nodes stored too.
         let barrier = try? await withCheckedThrowingContinuation { continuation in
             barriers.pass(stream) { continuation.resume(with: $0) }
         }
-        guard let barrier else { return }
+        guard let barrier else { return [] }
         mailbox.saw(barrier, of: slot.slot.device)
-        guard let stored = try? await mailbox.waiting(in: [slot]) else { return }
-        for one in stored {
-            mailbox.remove(slot, sequence: one.sequence, event: JournalEvent(state, one.notification, at: moment))
-        }
+        return (try? await mailbox.waiting(in: [slot])) ?? []
     }
 }

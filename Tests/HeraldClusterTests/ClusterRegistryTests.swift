@@ -18,10 +18,10 @@ import Testing
     func `a registration is made once, whether the answer or the message was lost`(fault: MemoryLog.Fault) async throws
     {
         let registry = try await registry("a")
-        let first = try await registry.register(slot, at: now)
-        _ = try await registry.unregister(slot, at: now)
+        let first = try await registry.register(slot, at: now, fence: 0)
+        _ = try await registry.unregister(slot, at: now, fence: 0)
         log.fail(fault)
-        let second = try await registry.register(slot, at: now)
+        let second = try await registry.register(slot, at: now, fence: 0)
         #expect(second.generation == first.generation + 1 && second.isLive)
         let loaded = try await self.registry("b").snapshot().registrations
         #expect(loaded == [second])
@@ -30,9 +30,9 @@ import Testing
 
     @Test func `a change that no server took changes nothing`() async throws {
         let registry = try await registry("a")
-        let made = try await registry.register(slot, at: now)
+        let made = try await registry.register(slot, at: now, fence: 0)
         log.fail(.notSent)
-        await #expect(throws: RecordChangeFailure.notSent) { try await registry.unregister(slot, at: now) }
+        await #expect(throws: RecordChangeFailure.notSent) { try await registry.unregister(slot, at: now, fence: 0) }
         #expect(registry.snapshot().registrations == [made])
     }
 
@@ -40,20 +40,20 @@ import Testing
         async throws
     {
         let registry = try await registry("a")
-        let made = try await registry.register(slot, at: now)
+        let made = try await registry.register(slot, at: now, fence: 0)
         log.fail(.cutOff)
-        await #expect(throws: RecordChangeFailure.unknown) { try await registry.unregister(slot, at: now) }
+        await #expect(throws: RecordChangeFailure.unknown) { try await registry.unregister(slot, at: now, fence: 0) }
         log.setAway(false)
-        let again = try await registry.register(slot, at: now)
+        let again = try await registry.register(slot, at: now, fence: 0)
         #expect(again.generation == made.generation + 1)
     }
 
     @Test func `two nodes change one device, and both changes are kept`() async throws {
         let (a, b) = (try await registry("a"), try await registry("b"))
         let other = Slot(device: slot.device, app: AppNumber(4))
-        _ = try await a.register(slot, at: now)
-        _ = try await b.register(other, at: now)
-        _ = try await a.unregister(slot, at: now)
+        _ = try await a.register(slot, at: now, fence: 0)
+        _ = try await b.register(other, at: now, fence: 0)
+        _ = try await a.unregister(slot, at: now, fence: 0)
         let apps = try await registry("c").snapshot().registrations
         #expect(Set(apps.filter(\.isLive).map(\.slot)) == [other])
         #expect(Set(apps.map(\.slot)) == [slot, other])

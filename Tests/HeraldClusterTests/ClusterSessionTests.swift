@@ -101,6 +101,58 @@ import Testing
         #expect(try await stored == Self.atB)
     }
 
+    // MARK: - Registrations
+
+    private static let moment = WallTime(seconds: 1_800_000_000)
+
+    private func register() async throws -> Registration {
+        try await connectAtA()
+        return try await a.register(Slot(device: device, app: AppNumber(1)), at: Self.moment, fence: 10)
+    }
+
+    @Test func `a change of a registration that is under way when the device moves is refused for good`() async throws {
+        let made = try await register()
+        linkOfA.set(.holding)
+        let late = Task { [a] in try await a.unregister(made.slot, at: Self.moment, fence: 10) }
+        await linkOfA.waitForHeld()
+        // The newer connection asks for nothing: it resumes.
+        _ = try await moveToB()
+        linkOfA.set(.open)
+        await #expect(throws: NewerConnection.self) { _ = try await late.value }
+        await #expect(throws: NewerConnection.self) { try await a.setEnabled(false, for: made.slot, fence: 10) }
+        await #expect(throws: NewerConnection.self) {
+            _ = try await a.register(Slot(device: device, app: AppNumber(2)), at: Self.moment, fence: 10)
+        }
+        #expect(b.snapshot().registrations == [made])
+        // A node that starts reads the fence, too.
+        let c = try await ClusterRegistry.loaded("c", from: log)
+        await #expect(throws: NewerConnection.self) {
+            _ = try await c.unregister(made.slot, at: Self.moment, fence: 10)
+        }
+        #expect(try await b.unregister(made.slot, at: Self.moment, fence: 20)?.isLive == false)
+    }
+
+    @Test func `a change of a registration that arrives long after its node gave it up changes nothing`() async throws {
+        let made = try await register()
+        linkOfA.set(.cut)
+        await #expect(throws: RecordChangeFailure.unknown) {
+            try await a.setEnabled(false, for: made.slot, fence: 10)
+        }
+        _ = try await moveToB()
+        linkOfA.set(.open)
+        #expect(b.snapshot().registrations == [made])
+    }
+
+    @Test func `a registration is confirmed by one write of a new connection, and then by none`() async throws {
+        let made = try await register()
+        _ = try await moveToB()
+        let before = log.appends
+        #expect(try await b.register(made.slot, at: Self.moment + .seconds(60), fence: 20) == made)
+        #expect(log.appends == before)
+    }
+
+    // MARK: - Beginnings
+
     @Test func `a session that changes between the read and the beginning is read again`() async throws {
         try await connectAtA()
         let read = try await b.record(of: device, fence: 20)

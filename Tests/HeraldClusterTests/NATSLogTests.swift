@@ -161,7 +161,7 @@ import Testing
         let number = try await first.number(of: app, for: nil, at: moment)
         for name in 1...50 {
             let device = try await first.number(of: try #require(DeviceID("phone-\(name)")))
-            _ = try await first.register(Slot(device: device, app: number), at: moment)
+            _ = try await first.register(Slot(device: device, app: number), at: moment, fence: 0)
         }
         let (before, after) = (first.snapshot(), try await registry().snapshot())
         #expect(Set(after.registrations) == Set(before.registrations) && after.registrations.count == 50)

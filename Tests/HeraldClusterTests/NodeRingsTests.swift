@@ -54,9 +54,9 @@ import Testing
         )
     }
 
-    private func claim(at node: RingingNode) -> Result<UInt64, any Error>? {
+    private func claim(at node: RingingNode, silence: Duration? = .zero) -> Result<UInt64, any Error>? {
         let claimed = Mutex<Result<UInt64, any Error>?>(nil)
-        node.directory.claim(device) { result in claimed.withLock { $0 = result } }
+        node.directory.claim(device, for: { $0(silence) }, { result in claimed.withLock { $0 = result } })
         return claimed.withLock { $0 }
     }
 
@@ -217,6 +217,31 @@ import Testing
         #expect(a.heard.ended == [first] && !a.directory.holds(device, fence: first))
     }
 
+    @Test func `a CONNECT whose client has gone claims nothing`() throws {
+        let first = try #require(claim(at: b)).get()
+        #expect(throws: ClientGone.self) { _ = try claim(at: a, silence: nil)?.get() }
+        #expect(b.directory.holds(device, fence: first) && b.heard.ended.isEmpty)
+    }
+
+    @Test func `a CONNECT that waited does not replace a claim that came meanwhile, and replaces an older one`() throws
+    {
+        let first = try #require(claim(at: b)).get()
+        #expect(throws: ClientGone.self) { _ = try claim(at: a, silence: .seconds(3))?.get() }
+        #expect(b.directory.holds(device, fence: first))
+        time.pass(.seconds(5))
+        #expect(try #require(claim(at: a, silence: .seconds(3))).get() > first)
+    }
+
+    @Test func `a claim names the one that it replaces, so a late one fails, and a prompt one looks again`() throws {
+        _ = try #require(claim(at: a)).get()
+        time.pass(.seconds(9))
+        log.holdBack(true)
+        let newer = try #require(claim(at: b)).get()
+        // A has not heard of it.
+        #expect(throws: ClientGone.self) { _ = try claim(at: a, silence: .seconds(3))?.get() }
+        #expect(try #require(claim(at: a)).get() > newer)
+    }
+
     @Test func `a ring for an unknown registration waits until the registrations are known`() throws {
         _ = try #require(claim(at: b)).get()
         b.heard.setBehind()
@@ -227,7 +252,7 @@ import Testing
 
     @Test func `a ring that waited for its registration is no news to a connection that came meanwhile`() throws {
         _ = try #require(claim(at: b)).get()
-        b.heard.setBehind { [directory = b.directory, device] in directory.claim(device) { _ in } }
+        b.heard.setBehind { [directory = b.directory, device] in directory.claim(device, for: { $0(.zero) }, { _ in }) }
         _ = store(at: a)
         time.pass(.seconds(1))
         #expect(b.heard.stored.isEmpty && b.heard.catchUps == 1 && a.heard.ringEnds == [true])

@@ -43,10 +43,18 @@ final class SimDevice: @unchecked Sendable {
         let mine = attempt
         node.enter { [self] in
             guard node.isReady else { return }
-            node.directory.claim(number) { [self] result in
+            node.directory.claim(number, for: client(of: mine, since: world.time.nanoseconds)) { [self] result in
                 guard case .success(let fence) = result else { return }
                 node.enter { [self] in attach(node, fence: fence, attempt: mine) }
             }
+        }
+    }
+
+    /// The client of a CONNECT, whose end the node hears of in most cases.
+    private func client(of mine: Int, since moment: Int64) -> ClientCheck {
+        let isHeard = !world.chance.fails(oneIn: 3)
+        return { [self] done in
+            done(isHeard && mine != attempt ? nil : .nanoseconds(world.time.nanoseconds - moment))
         }
     }
 

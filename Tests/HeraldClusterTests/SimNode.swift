@@ -47,6 +47,8 @@ final class SimWorld: @unchecked Sendable {
     var sealingKey: SimKey = 1
     /// The nodes that do not reach the log, by index.
     var cutOff: Set<Int> = []
+    /// A mistake: a claim does not name the one that it replaces.
+    var claimsAreUnconditional = false
     /// Whether the nodes do not hear each other.
     var isDeaf = false
     /// The connections that there have been.

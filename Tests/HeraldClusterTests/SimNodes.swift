@@ -81,8 +81,12 @@ final class SimDirectory: ConnectionDirectory {
 
     func serve(_ holder: any ConnectionHolder) { directory.serve(holder) }
 
-    func claim(_ device: DeviceNumber, _ done: @escaping @Sendable (Result<UInt64, any Error>) -> Void) {
-        directory.claim(device, done)
+    func claim(
+        _ device: DeviceNumber,
+        for client: @escaping ClientCheck,
+        _ done: @escaping @Sendable (Result<UInt64, any Error>) -> Void
+    ) {
+        directory.claim(device, for: client, done)
     }
 
     func release(_ device: DeviceNumber, fence: UInt64) { directory.release(device, fence: fence) }

@@ -62,6 +62,9 @@ final class NodeLog: ReplicatedLog {
             return world.time.run(after: SimLog.appendTimeout) { back(.unknown) }
         }
         var message = message
+        if world.claimsAreUnconditional, message.subject.claimedDevice != nil, !message.isTombstone {
+            message.expectedSequence = nil
+        }
         if world.mutation == .noGeneration, let (slot, generation) = message.subject.slot {
             message.subject = .slot(slot, generation: 0, world.partition)
             if !message.isTombstone {

@@ -46,7 +46,7 @@ final class FakeServices: DeviceRegistry, DevicePostOffice, DeviceTokens, KnownT
 
     func isHeldElsewhere(_ id: DeviceID) -> Bool { false }
 
-    func arrive(_ id: DeviceID) async throws -> Registry.Arrival {
+    func arrive(_ id: DeviceID, _ client: @escaping ClientCheck) async throws -> Registry.Arrival {
         newArrival()
     }
 
@@ -54,8 +54,12 @@ final class FakeServices: DeviceRegistry, DevicePostOffice, DeviceTokens, KnownT
         state.withLock { $0.fence > 0 ? SessionBench.device : nil }
     }
 
-    func arriveAgain(_ id: DeviceID, _ done: @escaping @Sendable (Result<Registry.Arrival, any Error>) -> Void) {
-        done(.success(newArrival()))
+    func arriveAgain(
+        _ id: DeviceID,
+        _ client: @escaping ClientCheck,
+        _ done: @escaping @Sendable (Result<Registry.Arrival, any Error>) -> Void
+    ) {
+        client { [self] silence in done(silence == nil ? .failure(ClientGone()) : .success(newArrival())) }
     }
 
     private func newArrival() -> Registry.Arrival {
@@ -66,7 +70,11 @@ final class FakeServices: DeviceRegistry, DevicePostOffice, DeviceTokens, KnownT
         }
     }
 
-    func register(_ apps: [App], on device: DeviceNumber) async -> [App: Result<Registration, any Error>] {
+    func register(
+        _ apps: [App],
+        on device: DeviceNumber,
+        fence: UInt64
+    ) async -> [App: Result<Registration, any Error>] {
         state.withLock { state in
             apps.reduce(into: [:]) { results, app in
                 let number = state.apps[app] ?? AppNumber(UInt32(state.apps.count + 1))
@@ -81,13 +89,13 @@ final class FakeServices: DeviceRegistry, DevicePostOffice, DeviceTokens, KnownT
         }
     }
 
-    func unregister(_ slots: Set<Slot>) async -> [Slot: Result<Bool, any Error>] {
+    func unregister(_ slots: Set<Slot>, fence: UInt64) async -> [Slot: Result<Bool, any Error>] {
         state.withLock { state in
             slots.reduce(into: [:]) { $0[$1] = .success(state.registrations.removeValue(forKey: $1) != nil) }
         }
     }
 
-    func setEnabled(_ enabled: Bool, for slot: Slot) async throws {
+    func setEnabled(_ enabled: Bool, for slot: Slot, fence: UInt64) async throws {
         state.withLock { $0.registrations[slot]?.isEnabled = enabled }
     }
 

@@ -76,7 +76,7 @@ extension MemoryStore {
         }
     }
 
-    package func register(_ slot: Slot, at moment: WallTime) async throws -> Registration {
+    package func register(_ slot: Slot, at moment: WallTime, fence: UInt64) async throws -> Registration {
         await meeting.come()
         return try write { contents in
             var registration =
@@ -86,15 +86,15 @@ extension MemoryStore {
                 registration.generation += 1
                 registration.isLive = true
                 registration.isEnabled = true
+                registration.registered = moment
                 contents.feedback.removeAll { $0.slot == slot }
             }
-            registration.registered = moment
             contents.registrations[slot] = registration
             return registration
         }
     }
 
-    package func unregister(_ slot: Slot, at moment: WallTime) async throws {
+    package func unregister(_ slot: Slot, at moment: WallTime, fence: UInt64) async throws {
         await meeting.come()
         flushNow()
         try write { contents in
@@ -121,7 +121,7 @@ extension MemoryStore {
         }
     }
 
-    package func setEnabled(_ enabled: Bool, for slot: Slot) async throws {
+    package func setEnabled(_ enabled: Bool, for slot: Slot, fence: UInt64) async throws {
         flushNow()
         let now = clock.now()
         try write { contents in

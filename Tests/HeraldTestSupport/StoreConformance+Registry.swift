@@ -29,14 +29,26 @@ extension StoreConformance {
             }
             #expect(numbers.count == 1)
         },
-        Rule("a confirmed registration keeps its generation") { (scene) async throws in
+        Rule("a registration that is live stays as it is") { (scene) async throws in
             let slot = StoreScene.slot(1)
             let made = try await scene.store.register(slot, at: scene.now)
             #expect(made == Registration(slot: slot, generation: made.generation, isLive: true, registered: scene.now))
             scene.clock.advance(by: .seconds(60))
-            let confirmed = try await scene.store.register(slot, at: scene.now)
-            #expect(confirmed.generation == made.generation)
-            #expect(confirmed.registered == scene.now)
+            #expect(try await scene.store.register(slot, at: scene.now) == made)
+        },
+        Rule("nodes refuse what an older connection asks of a registration, and one process leaves that to its courier")
+        {
+            (scene) async throws in
+            let store = scene.store
+            let made = try await store.register(StoreScene.slot(1), at: scene.now, fence: 20)
+            let isRefused: [Bool] = await [
+                throwsNewerConnection { _ = try await store.register(made.slot, at: scene.now, fence: 10) },
+                throwsNewerConnection { try await store.setEnabled(false, for: made.slot, fence: 10) },
+                throwsNewerConnection { try await store.unregister(made.slot, at: scene.now, fence: 10) },
+            ]
+            #expect(isRefused == Array(repeating: store.shared != nil, count: 3))
+            try await store.unregister(made.slot, at: scene.now, fence: 20)
+            #expect(try await store.loadRegistry().registrations.map(\.isLive) == [false])
         },
         Rule("a registration that has ended is made again with another generation") { (scene) async throws in
             let slot = StoreScene.slot(1)
@@ -281,4 +293,9 @@ extension RegistryStore {
         record.sequence = nil
         return record
     }
+}
+
+private func throwsNewerConnection(_ body: () async throws -> Void) async -> Bool {
+    do { try await body() } catch { return error is NewerConnection }
+    return false
 }

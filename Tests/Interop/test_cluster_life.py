@@ -1,9 +1,13 @@
-"""Life with a cluster: drills at all nodes, an upgrade of the NATS servers under load, and everybody returns at once."""
+"""Life with a cluster: drills at all nodes, an upgrade of the NATS servers under load, nodes that stand still, and everybody returns
+at once."""
 
 import asyncio
+import contextlib
 import json
+import os
 import random
 import re
+import signal
 import ssl
 import urllib.request
 
@@ -14,14 +18,18 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from certificates import Authority, uri
 from cluster import Cluster
 from cluster_load import ClusterLoad
-from mqtt_packets import Kind
+from mqtt_device import Identity
+from mqtt_packets import Kind, Reason
+from nats_servers import pause
 from parties import assert_refused
 from provider import Provider, away_device, listening_device
-from service import PATIENCE, Service, eventually, herald
+from service import PATIENCE, TOPIC, Service, eventually, herald
 
 #: More devices than a node lets arrive at once, which are 64.
 CROWD = 120
 SERVER_UNAVAILABLE, SERVER_BUSY = 0x88, 0x89
+#: The devices that move away from a node that stands still: more than one, since each is a race when the node goes on.
+MOVERS = 8
 
 
 @pytest.fixture(scope="module")
@@ -151,3 +159,69 @@ def test_everybody_returns_at_once_and_waits_for_a_turn(cluster):
         eventually(lambda: provider.push(device.token, {"id": "after"}).status == 200, 2 * PATIENCE)
         eventually(lambda: [message.json["id"] for message in device.messages])
     device.stop()
+
+
+@contextlib.contextmanager
+def standing_still(node):
+    pause(node.pid)
+    try:
+        yield
+    finally:
+        os.kill(node.pid, signal.SIGCONT)
+
+
+def assert_served(cluster, links, tokens):
+    """Each device gets a notification from each node, on the connection that it has, and nothing else comes."""
+    for node in cluster.nodes:
+        with Provider(node, cluster.nodes[0].provider_certificate()) as provider:
+            for link, token in zip(links, tokens, strict=True):
+                answer = provider.push(token)
+                assert answer.status == 200, f"{node.data.name} answers {answer.status} {answer.reason}"
+                link.notification()
+                link.settled()
+
+
+def test_what_a_node_was_asked_before_it_stood_still_does_not_happen_after_the_device_has_moved(cluster):
+    first, second = cluster.nodes
+    devices = [Identity(first, f"mover-{number}") for number in range(MOVERS)]
+    olds = [device.stay() for device in devices]
+    tokens = [link.register() for link in olds]
+    with standing_still(first):
+        for number, link in enumerate(olds):
+            settings = mqtt.publish(f"apps/{TOPIC}/settings", b'{"enabled":false}', qos=1, packet_id=9)
+            link.send(settings if number % 2 else mqtt.unsubscribe(9, f"apps/{TOPIC}/#"))
+        for device in devices:
+            device.service = second
+        news = [device.stay() for device in devices]
+        # The others count on the session that CONNACK has promised them.
+        assert all(link.connack.session_present for link in news)
+        again = range(0, MOVERS, 4), range(1, MOVERS, 4)
+        assert all(news[number].register() == tokens[number] for numbers in again for number in numbers)
+    for link in olds:
+        packets = link.until_closed()
+        assert not [found for found in packets if found.kind in (Kind.UNSUBACK, Kind.PUBACK) and found.reason < 0x80]
+    assert_served(cluster, news, tokens)
+    for device in devices:
+        device.close()
+
+
+def test_a_connect_that_a_node_finds_after_it_stood_still_takes_nothing_over(cluster):
+    first, second = cluster.nodes
+    devices = [Identity(first, f"impatient-{number}") for number in range(MOVERS)]
+    wires = [device.wire() for device in devices]
+    with standing_still(first):
+        for number, (device, wire) in enumerate(zip(devices, wires)):
+            wire.send(mqtt.connect(device.id))
+            device.service = second
+            if number % 2:
+                # The client says that it gives up. The others have lost their network, so the node cannot hear of it.
+                wire.close()
+        news = [device.connect() for device in devices]
+        tokens = [link.register() for link in news]
+        # Longer than the time for which a client is sure to wait.
+        news[0].quiet(3)
+    for wire in wires[::2]:
+        wire.refused(Reason.SERVER_UNAVAILABLE, kind=Kind.CONNACK)
+    assert_served(cluster, news, tokens)
+    for device in devices:
+        device.close()

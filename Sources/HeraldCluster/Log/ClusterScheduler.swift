@@ -15,6 +15,11 @@ package protocol ClusterScheduler: Sendable {
     func run(after delay: Duration, _ work: @escaping @Sendable () -> Void)
 }
 
+extension ClusterScheduler {
+    /// The second of the clock.
+    var second: UInt32 { UInt32(truncatingIfNeeded: now.uptimeNanoseconds / 1_000_000_000) }
+}
+
 /// The scheduler of an event loop.
 package struct EventLoopScheduler: ClusterScheduler {
     private let eventLoop: any EventLoop

@@ -5,10 +5,17 @@ package import HeraldModel
 ///
 /// The last claim in the log wins. A claim is made before the mailbox is read, so the read has everything that was stored
 /// before it.
+///
+/// A claim names the one that it replaces. So one that comes late, after its node stood still or was cut off, does not replace
+/// the claim of a newer connection elsewhere.
 package final class ClusterDirectory: ConnectionDirectory {
     /// A claim that could not be written, or whose outcome is unknown: the device tries again.
-    package struct ClaimFailure: Error, Hashable {
+    package struct ClaimFailure: Error, Hashable, CustomStringConvertible {
         package let outcome: AppendOutcome
+
+        package var description: String {
+            "the device's connection could not be claimed: \(RecordChangeFailure(outcome))"
+        }
     }
 
     private let log: any ReplicatedLog
@@ -33,13 +40,43 @@ package final class ClusterDirectory: ConnectionDirectory {
 
     package func serve(_ holder: any ConnectionHolder) { rings.serve(holder) }
 
-    package func claim(_ device: DeviceNumber, _ done: @escaping @Sendable (Result<UInt64, any Error>) -> Void) {
-        let partition = partitions.partition(of: device)
-        let message = LogMessage(.claim(device, partition), payload: record.body)
-        log.append(message, to: .mailbox(partition)) { [rings] outcome in
-            guard case .stored(let fence) = outcome else { return done(.failure(ClaimFailure(outcome: outcome))) }
-            guard rings.claimed(device, fence: fence) else { return done(.failure(NewerConnection())) }
-            done(.success(fence))
+    package func claim(
+        _ device: DeviceNumber,
+        for client: @escaping ClientCheck,
+        _ done: @escaping @Sendable (Result<UInt64, any Error>) -> Void
+    ) {
+        claim(device, for: client, replacing: nil, attempt: 1, done)
+    }
+
+    /// Makes an attempt; `found` is the newest claim or release, of which the refusal of the attempt before tells, nil at first.
+    private func claim(
+        _ device: DeviceNumber,
+        for client: @escaping ClientCheck,
+        replacing found: UInt64?,
+        attempt: Int,
+        _ done: @escaping @Sendable (Result<UInt64, any Error>) -> Void
+    ) {
+        client { [self] silence in
+            guard let silence else { return done(.failure(ClientGone())) }
+            let known = rings.newestClaim(of: device)
+            if silence >= ClusterLimits.promptConnect {
+                // The client may have given up, and the claim that came since may be that of its next connection.
+                let isNews = found != nil || known.map { rings.isNews($0, within: silence) } ?? false
+                guard !isNews else { return done(.failure(ClientGone())) }
+            }
+            let partition = partitions.partition(of: device)
+            let expected = found ?? known?.sequence ?? 0
+            let message = LogMessage(.claim(device, partition), payload: record.body, expectedSequence: expected)
+            log.append(message, to: .mailbox(partition)) { [self] outcome in
+                switch outcome {
+                case .stored(let fence):
+                    guard rings.claimed(device, fence: fence) else { return done(.failure(NewerConnection())) }
+                    done(.success(fence))
+                case .moved(let newest) where attempt < ClusterLimits.changeAttempts:
+                    claim(device, for: client, replacing: newest, attempt: attempt + 1, done)
+                case .moved, .refused, .notSent, .unknown: done(.failure(ClaimFailure(outcome: outcome)))
+                }
+            }
         }
     }
 

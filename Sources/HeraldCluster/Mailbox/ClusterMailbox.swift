@@ -335,8 +335,8 @@ extension ClusterMailbox: MailboxStore {
                 }
             }
         // Never before this returns: the caller holds a lock that `done` takes.
-        let gathering = GatheredReads(parts.count) { [scheduler] result in
-            scheduler.run(after: .zero) { done(result) }
+        let gathering = GatheredResults<StoredNotification>(parts.count) { [scheduler] result in
+            scheduler.run(after: .zero) { done(result.map { $0.sorted { $0.sequence < $1.sequence } }) }
         }
         for (share, slots) in parts { read(slots, share) { gathering.add($0) } }
     }

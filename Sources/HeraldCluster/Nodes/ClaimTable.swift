@@ -9,11 +9,14 @@ package struct ClaimTable: Sendable {
         /// The fence.
         package let sequence: UInt64
         package let holder: ClaimRecord
+        /// The second in which this node heard of it.
+        package let heard: UInt32
     }
 
     private struct Entry {
         let sequence: UInt64
         let holder: UInt32
+        let heard: UInt32
     }
 
     /// Each process that has ever claimed a device; an entry names it by its index.
@@ -28,13 +31,13 @@ package struct ClaimTable: Sendable {
 
     /// The newest claim of a device; nil if there is none, or if it was released.
     package subscript(device: DeviceNumber) -> Claim? {
-        entries[device].map { Claim(sequence: $0.sequence, holder: holders[Int($0.holder)]) }
+        entries[device].map { Claim(sequence: $0.sequence, holder: holders[Int($0.holder)], heard: $0.heard) }
     }
 
-    /// Applies an entry of the log.
+    /// Applies an entry of the log, of which this node hears in a second of its clock.
     /// - Returns: The device that it claims or releases; nil for another entry. A release stands for a newer claim too, which
     ///   may have been left out.
-    package mutating func apply(_ entry: LogEntry) -> DeviceNumber? {
+    package mutating func apply(_ entry: LogEntry, in second: UInt32) -> DeviceNumber? {
         guard let device = entry.subject.claimedDevice, entry.sequence > entries[device]?.sequence ?? 0 else {
             return nil
         }
@@ -43,7 +46,7 @@ package struct ClaimTable: Sendable {
             entries[device] = nil
             return device
         }
-        entries[device] = Entry(sequence: entry.sequence, holder: index(of: record))
+        entries[device] = Entry(sequence: entry.sequence, holder: index(of: record), heard: second)
         return device
     }
 

@@ -125,7 +125,7 @@ package final class NodeRings: Sendable {
         let rings = RingMessages(messages, scheduler: scheduler, metrics: metrics)
         self.rings = rings
         self.shares = shares
-        followers = shares.map { [reference] share in
+        followers = shares.map { [reference, scheduler] share in
             LogFollower(
                 .mailbox(share.partition),
                 filters: [.claims(share.partition)],
@@ -133,7 +133,13 @@ package final class NodeRings: Sendable {
                 barriers: barriers,
                 scheduler: scheduler
             ) { entries in
-                let effects = NodeRings.apply(entries, to: share, mailbox: mailbox, holders: holders)
+                let effects = NodeRings.apply(
+                    entries,
+                    in: scheduler.second,
+                    to: share,
+                    mailbox: mailbox,
+                    holders: holders
+                )
                 for (device, fence) in effects.ended { reference.holder?.letGo(device, fence: fence) }
                 if !effects.ended.isEmpty { metrics.takeovers.increment(by: effects.ended.count) }
                 rings.send(effects.rings)
@@ -216,6 +222,7 @@ package final class NodeRings: Sendable {
 
     private static func apply(
         _ entries: [LogEntry],
+        in second: UInt32,
         to share: Share,
         mailbox: ClusterMailbox,
         holders: Holders
@@ -223,7 +230,7 @@ package final class NodeRings: Sendable {
         share.state.withLock { state in
             var effects = ClaimEffects()
             for entry in entries {
-                guard let device = state.claims.apply(entry) else { continue }
+                guard let device = state.claims.apply(entry, in: second) else { continue }
                 if let fence = mailbox.at(device, { $0.saw(claim: entry.sequence, of: device) }) {
                     effects.ended.append((device, fence))
                 }
@@ -234,12 +241,23 @@ package final class NodeRings: Sendable {
         }
     }
 
+    /// The newest claim of a device that this node knows.
+    func newestClaim(of device: DeviceNumber) -> ClaimTable.Claim? {
+        share(of: device).state.withLock { $0.claims[device] }
+    }
+
+    /// Whether this node has heard of a claim within a time, or a second more, and another node that lives has made it.
+    func isNews(_ claim: ClaimTable.Claim, within time: Duration) -> Bool {
+        .seconds(Int64(scheduler.second &- claim.heard)) <= time + .seconds(1) && isElsewhere(claim)
+    }
+
     /// The other node that holds a device, if it lives.
     func otherHolder(of device: DeviceNumber) -> NodeName? {
-        guard let claim = share(of: device).state.withLock({ $0.claims[device] }), claim.holder != holders.own else {
-            return nil
-        }
-        return holders.nodes.mayLive(claim.holder) ? claim.holder.node : nil
+        newestClaim(of: device).flatMap { isElsewhere($0) ? $0.holder.node : nil }
+    }
+
+    private func isElsewhere(_ claim: ClaimTable.Claim) -> Bool {
+        claim.holder != holders.own && holders.nodes.mayLive(claim.holder)
     }
 
     // MARK: - Rings of this node

@@ -5,8 +5,9 @@ import Synchronization
 /// Sessions of devices, and whether they save power.
 ///
 /// A device's record has the fence of the connection that owns its session. A connection that begins stamps its fence into
-/// the record that it read, before CONNACK. The write fails if the record has changed, so that the session that the device
-/// resumes is the newest, whichever replica answered. The write of an older connection finds a greater fence, and is refused.
+/// the record that it read, before CONNACK, and into that of the registrations. The write fails if the record has changed, so
+/// that the session that the device resumes is the newest, whichever replica answered. The write of an older connection finds a
+/// greater fence, and is refused.
 extension ClusterRegistry {
     /// Reads the session of a device, and whether it saves power, for a connection that begins.
     ///
@@ -35,7 +36,8 @@ extension ClusterRegistry {
         )
     }
 
-    /// Takes a session over: stores it with the fence of its connection, if the record is still the one that was read.
+    /// Takes a session and the registrations over: stores the session with the fence of its connection, if the record is still
+    /// the one that was read.
     package func beginSession(
         _ session: SessionRecord?,
         replacing read: DeviceRecord,
@@ -43,6 +45,11 @@ extension ClusterRegistry {
         fence: UInt64,
         _ done: @escaping @Sendable (Result<SessionBeginning, any Error>) -> Void
     ) {
+        // Both at once: the device waits.
+        let both = GatheredResults<SessionBeginning>(2) { result in
+            done(result.map { $0.first ?? .stored })
+        }
+        stamp(device, fence: fence) { both.add($0.map { [] }) }
         perform(
             on: device,
             otherwise: .stored,
@@ -67,7 +74,7 @@ extension ClusterRegistry {
                     )
                 }
             },
-            done
+            { both.add($0.map { [$0] }) }
         )
     }
 

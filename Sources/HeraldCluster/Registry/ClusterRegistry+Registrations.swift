@@ -3,10 +3,15 @@ package import HeraldModel
 import Synchronization
 
 /// Registrations, and the feedback list.
+///
+/// The record of a device's registrations has the fence of its newest connection, as that of its session. A connection stamps
+/// it when it begins, before CONNACK, and names its fence with each change. So what an older connection has asked for does not
+/// happen behind the back of the newer one, whichever node it asked.
 extension ClusterRegistry {
     /// Makes the registration live and takes it off the feedback list.
-    package func register(_ slot: Slot, at moment: WallTime) async throws -> Registration {
+    package func register(_ slot: Slot, at moment: WallTime, fence: UInt64) async throws -> Registration {
         try await change(registrationsOf: slot.device) { registrations in
+            try registrations.take(by: fence)
             guard let registration = registrations.register(slot.app, at: moment) else {
                 throw NoGenerationLeft(slot: slot)
             }
@@ -16,8 +21,9 @@ extension ClusterRegistry {
 
     /// Ends the registration; nothing happens if it was not live.
     /// - Returns: The registration; nil if there is none.
-    package func unregister(_ slot: Slot, at moment: WallTime) async throws -> Registration? {
+    package func unregister(_ slot: Slot, at moment: WallTime, fence: UInt64) async throws -> Registration? {
         try await change(registrationsOf: slot.device) { registrations in
+            try registrations.take(by: fence)
             registrations.unregister(slot.app, at: moment)
             return registrations.registration(of: slot.app)
         }
@@ -32,15 +38,26 @@ extension ClusterRegistry {
     }
 
     /// Stores whether the user wants the app's notifications.
-    /// - Returns: The registration; nil if there is none.
-    package func setEnabled(_ enabled: Bool, for slot: Slot) async throws -> Registration? {
+    package func setEnabled(_ enabled: Bool, for slot: Slot, fence: UInt64) async throws {
         try await change(registrationsOf: slot.device) { registrations in
+            try registrations.take(by: fence)
             registrations.setEnabled(enabled, slot.app)
-            return registrations.registration(of: slot.app)
         }
     }
 
+    /// The registration of a slot, as this node knows it.
+    func registration(_ slot: Slot) -> Registration? {
+        contents.withLock { $0.registrations[slot.device]?.record?.registration(of: slot.app) }
+    }
+
+    /// Stamps the registrations of a device, if it has some, with the fence of a connection that begins.
+    func stamp(_ device: DeviceNumber, fence: UInt64, _ done: @escaping Done<Void>) {
+        change(registrationsOf: device, { try $0.take(by: fence) }, done)
+    }
+
     // MARK: - Feedback
+
+    // Not of a connection: a record names its generation.
 
     package func addFeedback(_ record: FeedbackRecord, _ done: @escaping @Sendable (Result<Void, any Error>) -> Void) {
         change(registrationsOf: record.slot.device, { $0.addFeedback(record) }, done)

@@ -1,4 +1,5 @@
 import CoreMetrics
+import Glibc
 import HeraldListener
 import HeraldMailbox
 import HeraldModel
@@ -204,12 +205,30 @@ final class MQTTConnection: ChannelInboundHandler, DeadlineHolder {
             renewTokens()
         case .releaseWithheld:
             sender.sendWaitingBroadcasts()
+        case .ask(let done): tellSilence(done)
         case .complete(let answer):
             let wasOpen = machine.isOpen
             perform(machine.completed(answer, now: courier.clock.now()))
             // The key may have changed while the device was being admitted.
             if !wasOpen, machine.isOpen { renewTokens() }
             if let context { readPackets(context) }
+        }
+    }
+
+    /// Tells the time since the client's last bytes came; nil if it is gone, or has waited longer than clients do.
+    ///
+    /// The kernel knows both also after the process stood still, with bytes and the end of the connection in its queues.
+    private func tellSilence(_ done: @escaping @Sendable (Duration?) -> Void) {
+        guard let context, !machine.isClosed else { return done(nil) }
+        let patience = courier.limits.configuration.connectPatience
+        let waited = Duration.nanoseconds((context.eventLoop.now - lastPacket).nanoseconds)
+        guard let socket = context.channel as? any SocketOptionProvider else {
+            return done(waited < patience ? waited : nil)
+        }
+        socket.getTCPInfo().whenComplete { info in
+            guard case .success(let info) = info, Int(info.tcpi_state) == TCP_ESTABLISHED else { return done(nil) }
+            let silence = Duration.milliseconds(info.tcpi_last_data_recv)
+            done(silence < patience ? silence : nil)
         }
     }
 

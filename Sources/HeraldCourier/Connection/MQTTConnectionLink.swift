@@ -65,6 +65,11 @@ package final class MQTTConnectionLink: DeviceLink {
 
     func noteGone() { gone.store(true, ordering: .relaxed) }
 
+    /// Asks on the event loop, after what came from the network is read, whether the client still waits; see ``ClientCheck``.
+    func ask(_ done: @escaping @Sendable (_ silence: Duration?) -> Void) {
+        inbox.add(LinkMessage(link: self, content: .ask(done)))
+    }
+
     /// Answers a request that the connection made of the registry.
     func complete(_ answer: RegistryAnswer) {
         inbox.add(LinkMessage(link: self, content: .complete(answer)))
@@ -88,6 +93,7 @@ struct LinkMessage: Sendable {
         case dismiss(DismissalReason)
         case renewTokens
         case releaseWithheld
+        case ask(@Sendable (_ silence: Duration?) -> Void)
         // Rare and large.
         indirect case complete(RegistryAnswer)
     }

@@ -14,7 +14,8 @@ struct AppRequests: Sendable {
     let metrics: CourierMetrics
     let logger: Logger
 
-    func register(_ wanted: [App], _ client: Client) async -> RegistryAnswer {
+    /// - Throws: ``NewerConnection``.
+    func register(_ wanted: [App], _ client: Client) async throws -> RegistryAnswer {
         guard let device = client.device else { return .registered(wanted.map { _ in nil }) }
         var allowed = limits.deviceTopics == .any ? wanted : wanted.filter { mayRegister($0, client) }
         if allowed.count < wanted.count, let shared = services.registry.shared {
@@ -27,7 +28,8 @@ struct AppRequests: Sendable {
             }
             allowed = wanted.filter { mayRegister($0, client) }
         }
-        var results = await services.registry.register(allowed, on: device)
+        var results = await services.registry.register(allowed, on: device, fence: client.fence)
+        try throwIfOvertaken(results.values)
         for app in wanted where results[app] == nil && !allowed.contains(app) {
             results[app] = .failure(RegistrationRefusal.unknownTopic)
         }
@@ -84,14 +86,16 @@ struct AppRequests: Sendable {
         )
     }
 
-    func unregister(_ apps: [App], _ client: Client) async -> [Bool?] {
+    /// - Throws: ``NewerConnection``.
+    func unregister(_ apps: [App], _ client: Client) async throws -> [Bool?] {
         var slots = apps.map { slot($0, client) }
         if slots.contains(nil), let shared = services.registry.shared {
             // Another node may have made the app just now.
             do { try await shared.catchUp(.apps) } catch { return apps.map { _ in nil } }
             slots = apps.map { slot($0, client) }
         }
-        let results = await services.registry.unregister(Set(slots.compactMap(\.self)))
+        let results = await services.registry.unregister(Set(slots.compactMap(\.self)), fence: client.fence)
+        try throwIfOvertaken(results.values)
         return zip(apps, slots).map { app, slot in
             guard let slot else { return false }
             switch results[slot] {
@@ -106,6 +110,11 @@ struct AppRequests: Sendable {
         }
     }
 
+    /// A connection that the registry takes for an older one ends as a whole, not app by app.
+    private func throwIfOvertaken<Value>(_ results: some Sequence<Result<Value, any Error>>) throws {
+        for case .failure(let error as NewerConnection) in results { throw error }
+    }
+
     func exists(_ filter: CourierFilter, _ client: Client) -> Bool {
         guard let channel = ChannelFilter(filter) else { return false }
         let app = App(topic: channel.bundle, environment: client.environment)
@@ -117,7 +126,7 @@ struct AppRequests: Sendable {
             try await services.registry.shared?.catchUp(.registrations(of: device))
         }
         guard let slot = liveSlot(app, client) else { return .notRegistered }
-        try await services.registry.setEnabled(isEnabled, for: slot)
+        try await services.registry.setEnabled(isEnabled, for: slot, fence: client.fence)
         return .done
     }
 

@@ -86,6 +86,10 @@ package struct CourierConfiguration: Sendable {
     ///
     /// 5 s: many clients give up after 10 s.
     package var longestArrivalWait: Duration = .seconds(5)
+    /// The age of a CONNECT past which its client has probably given up: it is refused, and takes nothing over.
+    ///
+    /// 10 s: many clients give up then. It is longer than ``longestArrivalWait``.
+    package var connectPatience: Duration = .seconds(10)
     /// Interval between checks for connections whose certificate has expired.
     package var expirySweep: Duration = .seconds(10)
     /// Connections in a second whose devices are sent new tokens, after the token key has changed.

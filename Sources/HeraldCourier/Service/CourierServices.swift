@@ -46,15 +46,23 @@ package protocol DeviceRegistry: AnyObject, Sendable {
     /// Whether a device is connected to another node of the cluster.
     func isHeldElsewhere(_ id: DeviceID) -> Bool
     /// Admits a device whose certificate has been checked.
-    func arrive(_ id: DeviceID) async throws -> Registry.Arrival
+    func arrive(_ id: DeviceID, _ client: @escaping ClientCheck) async throws -> Registry.Arrival
     /// Admits a device that has a number.
-    func arriveAgain(_ id: DeviceID, _ done: @escaping @Sendable (Result<Registry.Arrival, any Error>) -> Void)
+    func arriveAgain(
+        _ id: DeviceID,
+        _ client: @escaping ClientCheck,
+        _ done: @escaping @Sendable (Result<Registry.Arrival, any Error>) -> Void
+    )
     /// Registers apps, or confirms that they are registered; each fails alone.
-    func register(_ apps: [App], on device: DeviceNumber) async -> [App: Result<Registration, any Error>]
+    func register(
+        _ apps: [App],
+        on device: DeviceNumber,
+        fence: UInt64
+    ) async -> [App: Result<Registration, any Error>]
     /// Removes apps, and returns for each whether it was registered. An app that the store could not remove stays.
-    func unregister(_ slots: Set<Slot>) async -> [Slot: Result<Bool, any Error>]
+    func unregister(_ slots: Set<Slot>, fence: UInt64) async -> [Slot: Result<Bool, any Error>]
     /// Stores whether the user wants the app's notifications.
-    func setEnabled(_ enabled: Bool, for slot: Slot) async throws
+    func setEnabled(_ enabled: Bool, for slot: Slot, fence: UInt64) async throws
     func setSavingPower(_ saving: Bool, for device: DeviceNumber, fence: UInt64) async throws
     /// Takes a device's session over for a connection that begins, in place of the record of its arrival.
     func beginSession(

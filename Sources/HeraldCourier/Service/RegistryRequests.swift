@@ -103,9 +103,9 @@ final class RegistryRequests: Sendable {
                 self.services.registry.setSession(record, for: device, fence: client.fence) { done($0.map { .done }) }
             }
         case .register(let apps):
-            wait(client) { await self.apps.register(apps, $0) }
+            wait(client) { try await self.apps.register(apps, $0) }
         case .unregister(let apps):
-            wait(client) { .unregistered(await self.apps.unregister(apps, $0)) }
+            wait(client) { .unregistered(try await self.apps.unregister(apps, $0)) }
         case .findChannels(let filters):
             begin(client) { client, done in
                 let find: @Sendable () -> Set<CourierFilter> = { Set(filters.filter { self.apps.exists($0, client) }) }
@@ -178,11 +178,13 @@ final class RegistryRequests: Sendable {
         _ body: @escaping @Sendable (Client, @escaping Done) -> Void
     ) {
         queue.add(client.id) { done in
-            body(client) { result in
+            let finish: Done = { result in
                 self.answer(result, client)
                 whenDone()
                 done()
             }
+            guard !self.isOvertaken(client) else { return finish(.failure(NewerConnection())) }
+            body(client, finish)
         }
     }
 
@@ -193,6 +195,7 @@ final class RegistryRequests: Sendable {
     ) {
         queue.addTask(client.id) {
             do {
+                guard !self.isOvertaken(client) else { throw NewerConnection() }
                 self.answer(.success(try await body(client)), client)
             } catch {
                 self.answer(.failure(error), client)
@@ -201,12 +204,18 @@ final class RegistryRequests: Sendable {
         }
     }
 
+    /// Whether the device has a newer connection here: its state is not the older one's to change any more.
+    private func isOvertaken(_ client: Client) -> Bool {
+        client.device != nil && takeovers.isOvertaken(client.id, fence: client.fence)
+    }
+
     private func answer(_ result: Result<RegistryAnswer, any Error>, _ client: Client) {
         switch result {
         case .success(let answer): client.link.complete(answer)
         case .failure(is NewerConnection):
             client.link.dismiss(.takenOver)
             client.link.complete(.failed)
+        case .failure(is ClientGone): client.link.complete(.failed)
         case .failure(let error):
             logger.error(
                 "could not perform a device's request",
@@ -224,7 +233,7 @@ final class RegistryRequests: Sendable {
         guard registry.number(of: client.id) != nil else {
             return wait(client, whenDone: whenDone) { client in
                 guard self.permits(client) else { return .tooManyTakeovers }
-                let arrival = try await registry.arrive(client.id)
+                let arrival = try await registry.arrive(client.id, client.link.ask)
                 self.takeovers.admitted(client.id, fence: arrival.fence)
                 return try await withCheckedThrowingContinuation { continuation in
                     self.admit(arrival, client) { continuation.resume(with: $0) }
@@ -233,7 +242,7 @@ final class RegistryRequests: Sendable {
         }
         begin(client, whenDone: whenDone) { client, done in
             guard self.permits(client) else { return done(.success(.tooManyTakeovers)) }
-            registry.arriveAgain(client.id) { result in
+            registry.arriveAgain(client.id, client.link.ask) { result in
                 switch result {
                 case .failure(let error): done(.failure(error))
                 case .success(let arrival):

@@ -11,7 +11,8 @@ import Synchronization
 /// 2. The registry gives the newer connection a fence, a number that rises with each connection of the device;
 ///    ``admitted(_:fence:)`` notes it as the device's newest.
 /// 3. The post office attaches the newer connection and dismisses the older one: the higher fence wins
-///    (`DeliveryShard.attach`). Whatever the older connection reports afterwards carries an old fence and is ignored.
+///    (`DeliveryShard.attach`). Whatever the older connection reports afterwards carries an old fence and is ignored, and
+///    whatever it asks of the registry is refused (``isOvertaken(_:fence:)``).
 /// 4. The older connection leaves its unacknowledged notifications here with ``remember(_:of:)``, and closes with
 ///    DISCONNECT 0x8E. The newer one sends them again, as duplicates, from ``takeUnacknowledged(of:)``.
 /// 5. When the older connection is gone, ``closed(_:fence:)`` says that it was not the newest. The stored session belongs
@@ -66,6 +67,11 @@ final class Takeovers: Sendable {
     /// Notes the newest connection of a device.
     func admitted(_ device: DeviceID, fence: UInt64) {
         state.withLock { $0.fences[device] = fence }
+    }
+
+    /// Whether a device has a newer connection than this one.
+    func isOvertaken(_ device: DeviceID, fence: UInt64) -> Bool {
+        state.withLock { $0.fences[device] ?? 0 } > fence
     }
 
     /// Forgets a connection that is gone.

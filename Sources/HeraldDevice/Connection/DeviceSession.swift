@@ -24,6 +24,8 @@ struct DeviceSession {
             case retry
             /// Reconnect after the longest pause.
             case retryLater
+            /// Reconnect after a pause that grows each time.
+            case takenOver
             /// Do not reconnect: it would end in the same way, until something changes at the service.
             case giveUp
             /// Do not reconnect with this certificate: the service never accepts it again.
@@ -120,8 +122,6 @@ struct DeviceSession {
         }
     }
 
-    /// Handles DISCONNECT.
-    ///
     /// The service disconnects a device that presents a token which it does not accept, such as one under a key that
     /// was retired meanwhile: without tokens, the device gets new ones.
     private mutating func received(_ disconnect: MQTTDisconnect, _ memory: inout DeviceMemory) -> [Effect] {
@@ -370,8 +370,8 @@ struct DeviceSession {
         let words = text(disconnect.reasonCode, disconnect.properties.reasonString)
         let advice: End.Advice =
             switch disconnect.reasonCode {
-            case .sessionTakenOver, .quotaExceeded, .messageRateTooHigh, .connectionRateExceeded, .serverBusy:
-                .retryLater
+            case .sessionTakenOver: .takenOver
+            case .quotaExceeded, .messageRateTooHigh, .connectionRateExceeded, .serverBusy: .retryLater
             case .notAuthorized, .banned: .giveUp
             default: .retry  // Also after 0x98: if the certificate is revoked, the next CONNACK says so.
             }

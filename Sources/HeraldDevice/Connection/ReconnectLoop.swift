@@ -50,7 +50,7 @@ struct ReconnectLoop {
                 random: .random(in: 0...1)
             )
             try await handle(.disconnected(reason: end.reason, nextAttempt: pause))
-            try await wait(pause, mayHurry: end.advice != .retryLater)
+            try await wait(pause, mayHurry: end.advice == .retry)
         }
     }
 

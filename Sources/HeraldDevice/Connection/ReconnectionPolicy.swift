@@ -21,16 +21,22 @@ public struct ReconnectionLimits: Hashable, Sendable {
 ///
 /// Knows no clock: callers pass the time. Two limits apply: an exponential backoff after each connection that failed or
 /// did not last, and a rate limiter for attempts, which also holds for attempts after a network change.
+///
+/// A connection that was taken over has a backoff of its own. The service may have been late, and then the first pause is
+/// enough. Two clients with one certificate replace each other: each connection lasts as long as the other client's pause,
+/// so only one that lasts longer than any pause ends the growth.
 struct ReconnectionPolicy: Sendable {
     typealias Instant = ContinuousClock.Instant
 
     private let limits: ReconnectionLimits
     private var backOff: BackOff
+    private var takeovers: BackOff
     private var budget: AttemptBudget
 
     init(_ limits: ReconnectionLimits, now: Instant) {
         self.limits = limits
         backOff = BackOff(shortest: min(limits.shortestPause, limits.longestPause), longest: limits.longestPause)
+        takeovers = backOff
         budget = AttemptBudget(perHour: limits.attemptsPerHour, burst: limits.burst, now: now)
     }
 
@@ -47,8 +53,10 @@ struct ReconnectionPolicy: Sendable {
         random: Double
     ) -> Duration {
         if let lived, lived >= limits.working { backOff.reset() }
+        if let lived, lived > max(limits.longestPause, limits.working) * 2 { takeovers.reset() }
         if advice == .retryLater { backOff.yield() }
-        return max(backOff.pause(random: random), budget.wait(at: now))
+        let pause = advice == .takenOver ? takeovers.pause(random: random) : backOff.pause(random: random)
+        return max(pause, budget.wait(at: now))
     }
 
     /// The pause after a network change.

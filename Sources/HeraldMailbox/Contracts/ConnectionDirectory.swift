@@ -10,11 +10,21 @@ package protocol ConnectionDirectory: Sendable {
     /// Sets the holder of this node's connections, once. The directory does not retain it.
     func serve(_ holder: any ConnectionHolder)
 
-    /// Claims a device's connection for this node.
+    /// Claims a device's connection for this node, if its client is still there.
     ///
-    /// `done` is called once, from any thread, possibly before this returns: with a fence greater than every earlier one of
-    /// the device, or with an error if the claim could not be written. The device is refused then, and tries again.
-    func claim(_ device: DeviceNumber, _ done: @escaping @Sendable (Result<UInt64, any Error>) -> Void)
+    /// The client is asked before each attempt to claim: a node that stood still, or whose log is slow, may come to a CONNECT
+    /// long after its client has connected elsewhere.
+    /// - Parameters:
+    ///   - device: The device.
+    ///   - client: Asks the client.
+    ///   - done: Called once, from any thread, possibly before this returns: with a fence greater than every earlier one of
+    ///     the device, with ``ClientGone``, or with an error if the claim could not be written. The device is refused then,
+    ///     and tries again.
+    func claim(
+        _ device: DeviceNumber,
+        for client: @escaping ClientCheck,
+        _ done: @escaping @Sendable (Result<UInt64, any Error>) -> Void
+    )
 
     /// Releases the claim with this fence; nothing happens if there is a newer one.
     func release(_ device: DeviceNumber, fence: UInt64)
@@ -32,6 +42,17 @@ package protocol ConnectionDirectory: Sendable {
     ///
     /// Returns at once. `done` is called once, later, from any thread.
     func passOn(_ envelope: Envelope, _ done: @escaping @Sendable (_ isTaken: Bool) -> Void)
+}
+
+/// Asks whether the client of a CONNECT still waits for its CONNACK.
+///
+/// `done` is called once, from any thread: with the time since the client's last bytes came, or nil if it has closed the
+/// connection or has probably given up.
+package typealias ClientCheck = @Sendable (_ done: @escaping @Sendable (_ silence: Duration?) -> Void) -> Void
+
+/// The error for a CONNECT whose client has gone, or may have connected to another node since.
+package struct ClientGone: Error, Hashable {
+    package init() {}
 }
 
 /// The connections of a node, for its directory.
@@ -66,8 +87,15 @@ package final class SingleNodeDirectory: ConnectionDirectory {
 
     package init() {}
 
-    package func claim(_ device: DeviceNumber, _ done: @escaping @Sendable (Result<UInt64, any Error>) -> Void) {
-        done(.success(lastFence.wrappingAdd(1, ordering: .relaxed).newValue))
+    package func claim(
+        _ device: DeviceNumber,
+        for client: @escaping ClientCheck,
+        _ done: @escaping @Sendable (Result<UInt64, any Error>) -> Void
+    ) {
+        client { [self] silence in
+            guard silence != nil else { return done(.failure(ClientGone())) }
+            done(.success(lastFence.wrappingAdd(1, ordering: .relaxed).newValue))
+        }
     }
 
     package func holds(_ device: DeviceNumber, fence: UInt64) -> Bool { true }

@@ -32,15 +32,21 @@ package protocol RegistryStore: FeedbackStore {
     /// - Returns: The slots of the ended registrations.
     func forgetApp(_ app: AppNumber, at moment: WallTime) async throws -> [Slot]
 
+    // MARK: - Registrations and sessions
+    //
+    // A connection names its fence. In a cluster, the records of a device have the fence of its newest connection that has
+    // begun, or that has changed something since. What an older connection asks for is refused with ``NewerConnection``, however late
+    // its write comes. An engine of one process does not look at fences: its courier knows which connection is the newest.
+
     /// Makes the registration live and takes it off the feedback list.
     ///
-    /// It keeps its generation if it was live. Otherwise it gets a generation of which no token was ever made, even if the
+    /// It stays as it is if it was live. Otherwise it gets a generation of which no token was ever made, even if the
     /// registration had been forgotten.
-    func register(_ slot: Slot, at moment: WallTime) async throws -> Registration
+    func register(_ slot: Slot, at moment: WallTime, fence: UInt64) async throws -> Registration
 
     /// Ends the registration, and removes the slot's notification with a line in the journal. Nothing happens if it was not
     /// live.
-    func unregister(_ slot: Slot, at moment: WallTime) async throws
+    func unregister(_ slot: Slot, at moment: WallTime, fence: UInt64) async throws
 
     /// Forgets all but the latest `limit` ended registrations of a device, with their feedback records.
     /// - Returns: The slots of the forgotten registrations.
@@ -48,13 +54,7 @@ package protocol RegistryStore: FeedbackStore {
 
     /// Stores whether the user wants the app's notifications; if not, removes the slot's notification with a line in the
     /// journal.
-    func setEnabled(_ enabled: Bool, for slot: Slot) async throws
-
-    // MARK: - Sessions
-    //
-    // A connection names its fence. In a cluster, the record of a device has the fence of the connection that owns the
-    // session. The session of an older connection is refused with ``NewerConnection``, however late its write comes.
-    // An engine of one process does not look at fences: its courier knows which connection is the newest.
+    func setEnabled(_ enabled: Bool, for slot: Slot, fence: UInt64) async throws
 
     /// Stores whether the device saves power.
     func setSavingPower(_ saving: Bool, for device: DeviceNumber, fence: UInt64) async throws
@@ -69,7 +69,8 @@ package protocol RegistryStore: FeedbackStore {
         _ done: @escaping @Sendable (Result<DeviceRecord, any Error>) -> Void
     )
 
-    /// Takes a device's session over for a connection that begins: stores its session in place of the record that it read.
+    /// Takes a device's session and registrations over for a connection that begins: stores its session in place of the record
+    /// that it read.
     ///
     /// Returns at once. `done` is called once, from any thread, and returns at once: when the change is durable, with the
     /// present record if that is not `read` any more, or with an error if nothing was changed.
@@ -104,7 +105,7 @@ package enum SessionBeginning: Hashable, Sendable {
 package struct NewerConnection: Error, Hashable, CustomStringConvertible {
     package init() {}
 
-    package var description: String { "the device has a newer connection, which owns its session" }
+    package var description: String { "the device has a newer connection" }
 }
 
 extension RegistryStore {

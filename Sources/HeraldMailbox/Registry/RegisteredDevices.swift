@@ -15,7 +15,7 @@ extension Registry {
         if directory.isHeldElsewhere(device) {
             // The other node lets go of a device that somebody else has claimed.
             let fence = try await withCheckedThrowingContinuation { continuation in
-                directory.claim(device) { continuation.resume(with: $0) }
+                directory.claim(device, for: { $0(.zero) }) { continuation.resume(with: $0) }
             }
             directory.release(device, fence: fence)
         }

@@ -6,7 +6,7 @@ package struct Registration: Hashable, Sendable {
     /// The number of times that the app was removed from the device; a token is valid for one generation.
     package var generation: UInt32
     package var isLive: Bool
-    /// The moment of the last registration or confirmation.
+    /// The moment in which it was made, or made again.
     package var registered: WallTime
     /// The moment of the last removal; nil if there was none.
     package var ended: WallTime?

@@ -6,23 +6,31 @@ extension Registry {
     /// Registers apps on a device, or confirms their registrations.
     ///
     /// Concurrently, so that the store can make them durable together. Changes of one device must not overlap.
-    /// - Returns: Each app's registration, ``RegistrationRefusal``, or the store's error.
-    package func register(_ apps: [App], on device: DeviceNumber) async -> [App: Result<Registration, any Error>] {
+    /// - Parameters:
+    ///   - apps: The apps.
+    ///   - device: The device.
+    ///   - fence: The fence of the connection that asks.
+    /// - Returns: Each app's registration, ``RegistrationRefusal``, ``NewerConnection``, or the store's error.
+    package func register(
+        _ apps: [App],
+        on device: DeviceNumber,
+        fence: UInt64
+    ) async -> [App: Result<Registration, any Error>] {
         var results: [App: Result<Registration, any Error>] = [:]
+        var known: [App] = []
         var rest: [App] = []
         var seen: Set<App> = []
-        if let shared = store.shared, apps.contains(where: { registration(of: $0, on: device)?.isLive ?? false }) {
-            // Another node may have ended it. If nobody can tell, the device asks again.
-            do { try await shared.catchUp(.registrations(of: device)) } catch {
-                return Dictionary(apps.map { ($0, .failure(error)) }) { first, _ in first }
-            }
-        }
         for app in apps where seen.insert(app).inserted {
-            if let known = registration(of: app, on: device), known.isLive {
-                results[app] = .success(known)
-            } else {
+            guard let registration = registration(of: app, on: device), registration.isLive else {
                 rest.append(app)
+                continue
             }
+            results[app] = .success(registration)
+            known.append(app)
+        }
+        if store.shared != nil {
+            // Another node may have ended them: the store confirms them under the fence.
+            results = await mapConcurrently(known) { try await self.registerOne($0, on: device, fence) }
         }
         var hasCaughtUp = false
         while !rest.isEmpty {
@@ -38,7 +46,7 @@ extension Registry {
                 }
                 continue
             }
-            let made = await mapConcurrently(rest.prefix(room)) { try await self.registerOne($0, on: device) }
+            let made = await mapConcurrently(rest.prefix(room)) { try await self.registerOne($0, on: device, fence) }
             results.merge(made) { $1 }
             // Failed registrations leave their room to the next apps.
             rest.removeFirst(min(room, rest.count))
@@ -47,10 +55,10 @@ extension Registry {
         return results
     }
 
-    private func registerOne(_ app: App, on device: DeviceNumber) async throws -> Registration {
+    private func registerOne(_ app: App, on device: DeviceNumber, _ fence: UInt64) async throws -> Registration {
         try await withNumber(of: app, for: .device(device)) { number in
             let slot = Slot(device: device, app: number)
-            let registration = try await store.register(slot, at: clock.now())
+            let registration = try await store.register(slot, at: clock.now(), fence: fence)
             changed(.registration(registration))
             return registration
         }
@@ -62,11 +70,15 @@ extension Registry {
 
     // MARK: - Removal
 
-    /// Removes apps from devices: their tokens are no longer valid.
+    /// Removes apps from a device: their tokens are no longer valid.
     ///
-    /// - Returns: For each slot whether it had a live registration; or the store's error, and the registration stays.
-    package func unregister(_ slots: Set<Slot>) async -> [Slot: Result<Bool, any Error>] {
-        let results = await mapConcurrently(slots) { try await self.unregisterOne($0) }
+    /// - Parameters:
+    ///   - slots: The apps on the device.
+    ///   - fence: The fence of the connection that asks.
+    /// - Returns: For each slot whether it had a live registration; or ``NewerConnection`` or the store's error, and the
+    ///   registration stays.
+    package func unregister(_ slots: Set<Slot>, fence: UInt64) async -> [Slot: Result<Bool, any Error>] {
+        let results = await mapConcurrently(slots) { try await self.unregisterOne($0, fence) }
         // After all of them: a registration that the store forgets must have ended here.
         for device in Set(slots.map(\.device)) {
             let ended = numbers.withLock { $0.counts[device]?.ended ?? 0 }
@@ -75,10 +87,10 @@ extension Registry {
         return results
     }
 
-    private func unregisterOne(_ slot: Slot) async throws -> Bool {
+    private func unregisterOne(_ slot: Slot, _ fence: UInt64) async throws -> Bool {
         guard var registration = try await liveRegistration(slot) else { return false }
         let now = clock.now()
-        try await store.unregister(slot, at: now)
+        try await store.unregister(slot, at: now, fence: fence)
         (registration.isLive, registration.ended) = (false, now)
         changed(.registration(registration))
         return true
@@ -101,10 +113,10 @@ extension Registry {
     }
 
     /// Stores whether the user wants an app's notifications; if not, the stored one is discarded.
-    /// - Throws: If the store fails; nothing changes then.
-    package func setEnabled(_ enabled: Bool, for slot: Slot) async throws {
+    /// - Throws: ``NewerConnection``, or if the store fails; nothing changes then.
+    package func setEnabled(_ enabled: Bool, for slot: Slot, fence: UInt64) async throws {
         guard var registration = postOffice.registration(slot) else { return }
-        try await store.setEnabled(enabled, for: slot)
+        try await store.setEnabled(enabled, for: slot, fence: fence)
         registration.isEnabled = enabled
         changed(.registration(registration))
     }

@@ -149,8 +149,8 @@ package final class Registry: Sendable {
     }
 
     /// Admits a device whose certificate is verified.
-    /// - Throws: If the store or the directory fails; the device is refused, and tries again.
-    package func arrive(_ id: DeviceID) async throws -> Arrival {
+    /// - Throws: ``ClientGone``, or if the store or the directory fails; the device is refused, and tries again.
+    package func arrive(_ id: DeviceID, _ client: @escaping ClientCheck) async throws -> Arrival {
         let number: DeviceNumber
         if let known = self.number(of: id) {
             number = known
@@ -159,22 +159,30 @@ package final class Registry: Sendable {
             changed(.device(id, number))
         }
         return try await withCheckedThrowingContinuation { continuation in
-            arrive(number) { continuation.resume(with: $0) }
+            arrive(number, client) { continuation.resume(with: $0) }
         }
     }
 
     /// Admits a device without waiting; fails if its number is not known.
     ///
     /// `done` is called once, from any thread, and returns at once.
-    package func arriveAgain(_ id: DeviceID, _ done: @escaping @Sendable (Result<Arrival, any Error>) -> Void) {
+    package func arriveAgain(
+        _ id: DeviceID,
+        _ client: @escaping ClientCheck,
+        _ done: @escaping @Sendable (Result<Arrival, any Error>) -> Void
+    ) {
         guard let number = self.number(of: id) else { return done(.failure(UnknownDevice())) }
-        arrive(number, done)
+        arrive(number, client, done)
     }
 
     private struct UnknownDevice: Error {}
 
-    private func arrive(_ number: DeviceNumber, _ done: @escaping @Sendable (Result<Arrival, any Error>) -> Void) {
-        directory.claim(number) { [store, directory] claim in
+    private func arrive(
+        _ number: DeviceNumber,
+        _ client: @escaping ClientCheck,
+        _ done: @escaping @Sendable (Result<Arrival, any Error>) -> Void
+    ) {
+        directory.claim(number, for: client) { [store, directory] claim in
             switch claim {
             case .failure(let error):
                 done(.failure(error))

@@ -70,14 +70,13 @@ enum RegistryTable {
             try save(new, database)
             return new
         }
-        if !registration.isLive {
-            registration.generation = try next(after: registration.generation)
-            registration.isLive = true
-            registration.isEnabled = true
-            try database.cachedStatement(sql: "DELETE FROM feedback WHERE device = ? AND app = ?")
-                .execute(arguments: key(slot))
-        }
+        guard !registration.isLive else { return registration }
+        registration.generation = try next(after: registration.generation)
+        registration.isLive = true
+        registration.isEnabled = true
         registration.registered = moment
+        try database.cachedStatement(sql: "DELETE FROM feedback WHERE device = ? AND app = ?")
+            .execute(arguments: key(slot))
         try save(registration, database)
         return registration
     }

@@ -40,11 +40,11 @@ extension SQLiteStore: RegistryStore {
         return ended.map(\.slot)
     }
 
-    package func register(_ slot: Slot, at moment: WallTime) async throws -> Registration {
+    package func register(_ slot: Slot, at moment: WallTime, fence: UInt64) async throws -> Registration {
         try await change { [damage] database, _ in try RegistryTable.register(slot, at: moment, database, damage) }
     }
 
-    package func unregister(_ slot: Slot, at moment: WallTime) async throws {
+    package func unregister(_ slot: Slot, at moment: WallTime, fence: UInt64) async throws {
         try await change { [damage] database, batch in
             guard try RegistryTable.unregister(slot, at: moment, database, damage) else { return }
             batch.discard(slot, .discardedUnregisteredFromStorage, at: moment)
@@ -57,7 +57,7 @@ extension SQLiteStore: RegistryStore {
         }
     }
 
-    package func setEnabled(_ enabled: Bool, for slot: Slot) async throws {
+    package func setEnabled(_ enabled: Bool, for slot: Slot, fence: UInt64) async throws {
         try await change { database, batch in
             try RegistryTable.setEnabled(enabled, for: slot, database)
             if !enabled { batch.discard(slot, .discardedDisabledFromStorage, at: batch.now) }

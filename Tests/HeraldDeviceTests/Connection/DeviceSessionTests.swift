@@ -196,7 +196,7 @@ import Testing
     }
 
     @Test(arguments: [
-        (MQTTReasonCode.serverShuttingDown, DeviceSession.End.Advice.retry), (.sessionTakenOver, .retryLater),
+        (MQTTReasonCode.serverShuttingDown, DeviceSession.End.Advice.retry), (.sessionTakenOver, .takenOver),
         (.keepAliveTimeout, .retry), (.administrativeAction, .retry), (.notAuthorized, .giveUp), (.success, .retry),
     ])
     func `a DISCONNECT code decides whether to reconnect`(code: MQTTReasonCode, advice: DeviceSession.End.Advice) throws

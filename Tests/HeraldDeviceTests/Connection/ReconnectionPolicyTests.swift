@@ -29,6 +29,26 @@ import Testing
         #expect(reconnection.pause(after: .retryLater, lived: .seconds(3600), at: start, random: 1) == .seconds(120))
     }
 
+    @Test func `a connection that was taken over once comes back soon`() {
+        var reconnection = ReconnectionPolicy(ReconnectionLimits(), now: start)
+        #expect(reconnection.pause(after: .takenOver, lived: .seconds(3), at: start, random: 1) == .seconds(1))
+        // A day later.
+        #expect(reconnection.pause(after: .takenOver, lived: .seconds(86_400), at: start, random: 1) == .seconds(1))
+    }
+
+    @Test func `two clients with one certificate take over from each other less and less often`() {
+        var clones = Array(repeating: ReconnectionPolicy(ReconnectionLimits(), now: start), count: 2)
+        var pause = Duration.seconds(1)
+        var pauses: [Duration] = []
+        for round in 0..<20 {
+            // Each connection lasts until the other client comes back.
+            pause = clones[round % 2].pause(after: .takenOver, lived: pause, at: start, random: 1)
+            pauses.append(pause)
+        }
+        let growing = [1, 1, 2, 2, 4, 4, 8, 8, 16, 16, 32, 32, 64, 64]
+        #expect(pauses == (growing + Array(repeating: 120, count: 6)).map { .seconds($0) })
+    }
+
     @Test func `a device that cannot connect tries less than once a minute`() {
         #expect(attempts(in: .seconds(3600), after: .retry, lived: nil) { _, pause, _ in pause } < 60)
     }

@@ -22,6 +22,8 @@ package struct DeviceRegistrations: LogRecord, Hashable {
     }
 
     package let device: DeviceNumber
+    /// The fence of the device's newest connection that has begun or has changed something; 0 if there was none.
+    package private(set) var fence: UInt64 = 0
     /// The least generation of a new registration: greater than that of every forgotten one.
     package private(set) var generationFloor: UInt32 = 0
     private(set) var entries: [AppNumber: Entry] = [:]
@@ -89,7 +91,16 @@ package struct DeviceRegistrations: LogRecord, Hashable {
 
     // Each is idempotent: repeated after an unknown outcome, it changes nothing more.
 
-    /// Makes or confirms a registration; an ended one gets a generation of which no token was ever made.
+    /// Takes the record over for a connection that begins, or that asks for a change.
+    ///
+    /// Older connections change nothing any more, however late their requests come.
+    /// - Throws: If a newer connection has it.
+    package mutating func take(by fence: UInt64) throws(NewerConnection) {
+        guard fence >= self.fence else { throw NewerConnection() }
+        self.fence = fence
+    }
+
+    /// Makes a registration, or confirms it; an ended one gets a generation of which no token was ever made.
     /// - Returns: nil if there is no such generation any more.
     package mutating func register(_ app: AppNumber, at moment: WallTime) -> Registration? {
         var entry =
@@ -101,9 +112,9 @@ package struct DeviceRegistrations: LogRecord, Hashable {
             entry.generation = latest + 1
             entry.isLive = true
             entry.isEnabled = true
+            entry.registered = moment
             entry.feedback = nil
         }
-        entry.registered = moment
         entries[app] = entry
         return registration(app, entry)
     }
@@ -164,6 +175,7 @@ package struct DeviceRegistrations: LogRecord, Hashable {
 
     package init(fields: inout RecordReader) throws(RecordError) {
         device = DeviceNumber(try fields.integer())
+        fence = try fields.integer()
         generationFloor = try fields.integer()
         var before: AppNumber?
         for _ in 0..<(try fields.integer(UInt16.self)) {
@@ -188,6 +200,7 @@ package struct DeviceRegistrations: LogRecord, Hashable {
 
     package func write(to fields: inout RecordWriter) {
         fields.integer(device.value)
+        fields.integer(fence)
         fields.integer(generationFloor)
         let ordered = entries.sorted { $0.key.value < $1.key.value }.prefix(Int(UInt16.max))
         fields.integer(UInt16(ordered.count))
