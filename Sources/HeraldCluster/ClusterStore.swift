@@ -11,6 +11,7 @@ package final class ClusterStore: Sendable {
     let channels: ClusterChannels
     let journal: any JournalStore
     let clock: any WallClock
+    let scheduler: any ClusterScheduler
     private let partitions: Partitions
     private let barriers: LogBarriers
 
@@ -40,6 +41,7 @@ package final class ClusterStore: Sendable {
         let barriers = LogBarriers(log: log, node: own.node)
         let changes = RecordChanges(log: log, barriers: barriers)
         self.barriers = barriers
+        self.scheduler = scheduler
         partitions = cluster.partitions
         mailbox = ClusterMailbox(
             configuration: configuration,
@@ -59,6 +61,7 @@ package final class ClusterStore: Sendable {
             partitions: cluster.partitions,
             numbers: ClusterNumbers(incarnation: cluster.incarnation, changes: changes),
             changes: changes,
+            scheduler: scheduler,
             logger: logger,
             makeFollower
         )
@@ -125,19 +128,27 @@ package final class ClusterStore: Sendable {
 
     /// Removes the notification of a registration, with a line in the journal.
     ///
-    /// A failure is no error: a notification for an ended registration is never delivered, and expires in the log. One for
-    /// an app that the user has disabled is discarded when it is read.
+    /// Returns when it is removed, or after ``ClusterLimits/barrierAttempt``: then it may be removed later. A failure is no error:
+    /// a notification for an ended registration is never delivered, and expires in the log. One for an app that the user has
+    /// disabled is discarded when it is read.
     func discard(_ slot: RegisteredSlot, as state: JournalState, at moment: WallTime) async {
         let stream = LogStream.mailbox(partitions.partition(of: slot.slot.device))
-        // Behind a barrier, the read has what other nodes stored too.
-        let barrier = try? await withCheckedThrowingContinuation { continuation in
-            barriers.pass(stream) { continuation.resume(with: $0) }
-        }
-        guard let barrier else { return }
-        mailbox.saw(barrier, of: slot.slot.device)
-        guard let stored = try? await mailbox.waiting(in: [slot]) else { return }
-        for one in stored {
-            mailbox.remove(slot, sequence: one.sequence, event: JournalEvent(state, one.notification, at: moment))
+        _ = try? await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
+            let end = scheduler.bounded(within: ClusterLimits.barrierAttempt, failing: LogFailure.unavailable) {
+                continuation.resume(with: $0)
+            }
+            // Behind a barrier, the read has what other nodes stored too.
+            barriers.pass(stream) { [mailbox] result in
+                guard case .success(let barrier) = result else { return end(.success(())) }
+                mailbox.saw(barrier, of: slot.slot.device)
+                mailbox.read([slot]) { result in
+                    for one in (try? result.get()) ?? [] {
+                        let event = JournalEvent(state, one.notification, at: moment)
+                        mailbox.remove(slot, sequence: one.sequence, event: event)
+                    }
+                    end(.success(()))
+                }
+            }
         }
     }
 }

@@ -7,8 +7,10 @@ package import HeraldModel
 /// before it.
 package final class ClusterDirectory: ConnectionDirectory {
     /// A claim that could not be written, or whose outcome is unknown: the device tries again.
-    package struct ClaimFailure: Error, Hashable {
+    package struct ClaimFailure: Error, Hashable, CustomStringConvertible {
         package let outcome: AppendOutcome
+
+        package var description: String { "the connection could not be noted: \(RecordChangeFailure(outcome))" }
     }
 
     private let log: any ReplicatedLog

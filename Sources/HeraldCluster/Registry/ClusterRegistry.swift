@@ -20,6 +20,7 @@ package final class ClusterRegistry: Sendable {
     let partitions: Partitions
     let numbers: ClusterNumbers
     let changes: RecordChanges
+    private let scheduler: any ClusterScheduler
     let logger: Logger
     let operations = KeyedOperations<Key>()
     let contents = Mutex(RegistryContents())
@@ -37,18 +38,21 @@ package final class ClusterRegistry: Sendable {
     ///   - partitions: The partitions of the cluster.
     ///   - numbers: Hands out numbers.
     ///   - changes: Writes and reads records.
+    ///   - scheduler: Ends the waiting for a change.
     ///   - logger: Gets damaged records.
     ///   - makeFollower: Makes the followers of the registry's streams.
     package init(
         partitions: Partitions,
         numbers: ClusterNumbers,
         changes: RecordChanges,
+        scheduler: any ClusterScheduler,
         logger: Logger,
         _ makeFollower: @escaping MakeFollower
     ) {
         self.partitions = partitions
         self.numbers = numbers
         self.changes = changes
+        self.scheduler = scheduler
         self.logger = logger
         self.makeFollower = makeFollower
     }
@@ -79,6 +83,11 @@ package final class ClusterRegistry: Sendable {
     /// Takes over everything that was stored in streams before this call.
     func catchUp(_ streams: [LogStream], _ done: @escaping @Sendable (Result<Void, any Error>) -> Void) {
         followers.catchUp(streams, done)
+    }
+
+    /// Ends the waiting for a change after ``ClusterLimits/changeTime``: it may still be made, before the next one of its record.
+    func bounded<Value: Sendable>(_ done: @escaping Done<Value>) -> Done<Value> {
+        scheduler.bounded(within: ClusterLimits.changeTime, failing: RecordChangeFailure.unknown, done)
     }
 
     /// The streams of a part of the shared state that are of the registry.
