@@ -99,6 +99,7 @@ private struct OneApp: AppDirectory {
 
 /// Settles every completion, by the way that a store's would take.
 private final class Acceptor: NotificationSink {
+    let isOverloaded = false
     let longestStorage = Duration.seconds(30 * 86_400)
 
     func post(_ envelope: Envelope) -> PostDecision {

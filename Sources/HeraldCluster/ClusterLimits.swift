@@ -64,6 +64,16 @@ package enum ClusterLimits {
     /// Attempts at a barrier whose answers are lost: together longer than the election of a leader, 4 to 9 s.
     package static let barrierAttempts = 5
 
+    /// The time for a change that a device or a provider waits for; past it, its outcome is unknown.
+    ///
+    /// With ``barrierAttempt`` for what follows, nobody waits longer than 9 s: as long as for a put.
+    package static let changeTime = Duration.seconds(7)
+
+    /// The time in which a node must learn what the others have stored, before it refuses a request for what it does not know.
+    ///
+    /// A put that follows has the rest of its time.
+    package static let catchUpTime = putDeadline
+
     /// Device numbers that a node takes from the cluster's counter at once; those it does not hand out are lost.
     ///
     /// A device needs one in its life: 2³² numbers are 1,000,000 blocks.
@@ -86,6 +96,16 @@ package enum ClusterLimits {
 
     /// The age past which a follower may have missed a tombstone: ``removedRecordTimeToLive``, less five minutes.
     package static let longestLag = Duration.seconds(3300)
+
+    /// The time from the first write that is not taken until a node leaves its NATS server for another one.
+    ///
+    /// If no stream takes any, it is that of a second attempt: mostly the server is cut off from the others. If some do, it is
+    /// as long as most elections of a leader, 4 to 9 s; so it is at the next server. From then on it doubles: no other server may
+    /// be of more use.
+    static func writeSilence(isWhole: Bool, after departures: Int) -> Duration {
+        guard departures > 0 else { return isWhole ? barrierAttempt : .seconds(6) }
+        return .seconds(min(60, 8 << min(departures - 1, 3)))
+    }
 
     /// The pause before a conditional write that met another one of the same subject in flight is tried again.
     package static let concurrentWritePause = Duration.milliseconds(1)
@@ -121,8 +141,9 @@ package enum ClusterLimits {
     /// The pauses after the ring, and after each of its repetitions to all nodes; past the last one it is given up.
     ///
     /// The first one is also the time for claims to come by themselves: after it, a barrier asks for them. A node whose NATS
-    /// server stands still finds another one within 6 s.
-    package static let ringPauses: [Duration] = [.milliseconds(500), .seconds(1), .seconds(5), .seconds(1)]
+    /// server stands still finds another one within 6 s. One that is cut off for 15 s dismisses its devices, which read what
+    /// waits when they connect: until then and a while longer, a ring is repeated.
+    package static let ringPauses: [Duration] = [.milliseconds(500)] + [1, 5, 5, 10, 1].map { .seconds($0) }
 
     /// The most rings of a partition that are not over; one more is sent once.
     ///

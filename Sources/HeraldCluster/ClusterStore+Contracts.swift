@@ -6,6 +6,8 @@ extension ClusterStore: MailboxStore {
 
     package func isAccepting(for device: DeviceNumber) -> Bool { mailbox.isAccepting(for: device) }
 
+    package var isOverloaded: Bool { mailbox.isOverloaded }
+
     package var count: Int { mailbox.count }
 
     package func report(to reporter: any MailboxStoreReporter) { mailbox.report(to: reporter) }
@@ -168,6 +170,7 @@ extension ClusterStore: RegistryStore {
 
 extension ClusterStore: SharedState {
     package func catchUp(_ part: SharedPart, _ done: @escaping @Sendable (Result<Void, any Error>) -> Void) {
+        let done = scheduler.bounded(within: ClusterLimits.catchUpTime, failing: LogFailure.behind, done)
         switch part {
         case .channels:
             // A channel is found by the name of its app.

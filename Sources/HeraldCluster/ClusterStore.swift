@@ -45,6 +45,7 @@ package final class ClusterStore: Sendable {
         let barriers = LogBarriers(log: log, node: own.node)
         let changes = RecordChanges(log: log, barriers: barriers)
         self.barriers = barriers
+        self.scheduler = scheduler
         partitions = cluster.partitions
         mailbox = ClusterMailbox(
             configuration: configuration,
@@ -71,6 +72,7 @@ package final class ClusterStore: Sendable {
             partitions: cluster.partitions,
             numbers: ClusterNumbers(incarnation: cluster.incarnation, changes: changes),
             changes: changes,
+            scheduler: scheduler,
             logger: logger,
             makeFollower
         )
@@ -139,7 +141,8 @@ package final class ClusterStore: Sendable {
 
     /// Removes the notification of an ended registration, with a line in the journal.
     ///
-    /// A failure is no error: it is never delivered, and expires in the log.
+    /// Returns when it is removed, or after ``ClusterLimits/barrierAttempt``. A failure is not an error: it is never delivered, and
+    /// expires in the log.
     func discard(_ slot: RegisteredSlot, as state: JournalState, at moment: WallTime) async {
         for stored in await waiting(in: slot) { remove(stored, as: state, at: moment) }
     }
@@ -160,12 +163,17 @@ package final class ClusterStore: Sendable {
 
     private func waiting(in slot: RegisteredSlot) async -> [StoredNotification] {
         let stream = LogStream.mailbox(partitions.partition(of: slot.slot.device))
-        // Behind a barrier, the read has what other nodes stored too.
-        let barrier = try? await withCheckedThrowingContinuation { continuation in
-            barriers.pass(stream) { continuation.resume(with: $0) }
+        return await withCheckedContinuation { continuation in
+            let end = scheduler.bounded(within: ClusterLimits.barrierAttempt, failing: LogFailure.unavailable) {
+                (result: Result<[StoredNotification], any Error>) in
+                continuation.resume(returning: (try? result.get()) ?? [])
+            }
+            // Behind a barrier, the read has what other nodes stored too.
+            barriers.pass(stream) { [mailbox] result in
+                guard case .success(let barrier) = result else { return end(.success([])) }
+                mailbox.saw(barrier, of: slot.slot.device)
+                mailbox.read([slot]) { end($0) }
+            }
         }
-        guard let barrier else { return [] }
-        mailbox.saw(barrier, of: slot.slot.device)
-        return (try? await mailbox.waiting(in: [slot])) ?? []
     }
 }

@@ -25,7 +25,7 @@ package final class PostOffice: Sendable {
     let configuration: PostOfficeConfiguration
     private let terms: Mutex<StorageTerms>
     let clock: any WallClock
-    private let store: any Store
+    let store: any Store
     private let directory: any ConnectionDirectory
     private let logger: Logger
     let shards: [Shard]
@@ -38,6 +38,7 @@ package final class PostOffice: Sendable {
     private let holdContinuation: AsyncStream<Void>.Continuation
     /// The memory of all notifications.
     package let memory: EnvelopeMemory
+    let overload: Overload
     let feedback: FeedbackRecorder
     private let refusals: RefusalJournal
     /// Nil for a node that stands alone.
@@ -62,6 +63,7 @@ package final class PostOffice: Sendable {
         while count < configuration.shardCount { count *= 2 }
         mask = count - 1
         shards = (0..<count).map { _ in Shard(configuration) }
+        overload = Overload(clock: clock, logger: logger)
         memory = EnvelopeMemory(limit: configuration.notificationBytes)
         feedback = FeedbackRecorder(store: store, logger: logger)
         refusals = RefusalJournal(
@@ -99,11 +101,9 @@ package final class PostOffice: Sendable {
     }
 
     private func decide(_ envelope: Envelope) -> PostDecision {
-        guard store.isAccepting(for: envelope.notification.slot.device), !memory.isFull else {
-            return .refused(.serviceUnavailable, since: nil)
-        }
-        let isMemoryShort = memory.isHigh
         let device = envelope.notification.slot.device
+        guard hasRoom(for: device) else { return .refused(.serviceUnavailable, since: nil) }
+        let isMemoryShort = memory.isHigh
         let (decision, wakesTick) = at(device) { shard in
             let wasWaiting = shard.isAwaitingAcknowledgements
             shard.holdRules.isMemoryShort = isMemoryShort
@@ -118,9 +118,7 @@ package final class PostOffice: Sendable {
     package func discard(_ envelope: Envelope, as state: JournalState) -> PostDecision {
         let decide: @Sendable (PostOffice) -> PostDecision = { postOffice in
             let device = envelope.notification.slot.device
-            guard postOffice.store.isAccepting(for: device), !postOffice.memory.isFull else {
-                return .refused(.serviceUnavailable, since: nil)
-            }
+            guard postOffice.hasRoom(for: device) else { return .refused(.serviceUnavailable, since: nil) }
             return postOffice.at(device) { $0.post(envelope, discarded: state) }
         }
         return confirm(confirmFirst(envelope, decide) ?? decide(self), envelope, decide)
@@ -269,6 +267,7 @@ package final class PostOffice: Sendable {
         await ExpirySweep(store: store, step: configuration.expirySweepStep, logger: logger)
             .run(at: clock.certainTime(), terms: terms.withLock { $0 })
         for shard in shards { at(shard) { $0.holdRules.budget.forget(at: now) } }
+        overload.look()
     }
 
     /// Sets the gauges, for somebody who asks for the metrics.

@@ -15,6 +15,7 @@ extension ClusterRegistry {
             partitions: partitions,
             numbers: ClusterNumbers(incarnation: cluster.incarnation, changes: changes),
             changes: changes,
+            scheduler: SimTime(),
             logger: .silent
         ) { stream, freshness, apply in
             LogFollower(stream, log: log, barriers: barriers, scheduler: SimTime(), freshness: freshness, apply: apply)

@@ -148,6 +148,7 @@ import Testing
                 partitions: cluster.partitions,
                 numbers: numbers,
                 changes: changes,
+                scheduler: EventLoopScheduler(connection.eventLoop),
                 logger: .silent
             ) { [log, connection] stream, _, apply in
                 let scheduler = EventLoopScheduler(connection.eventLoop)

@@ -96,7 +96,8 @@ import Testing
         _ = machine.renew()
         let order = machine.wrote(outcome)
         #expect(order == .readNow || order == .read(after: NodeNameMachine.look))
-        #expect(machine.read(.init(sequence: 8, record: own)) == .serve(renewAfter: NodeNameMachine.renewal))
+        // At once: the servers may have been silent for the time of several renewals.
+        #expect(machine.read(.init(sequence: 8, record: own)) == .serve(renewAfter: .zero))
         #expect(machine.held == 8)
     }
 

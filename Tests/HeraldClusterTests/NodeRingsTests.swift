@@ -90,9 +90,9 @@ import Testing
         #expect(b.heard.stored == [sequence] && a.heard.ringEnds == [true])
         messages.lose { address, _ in address == .kind(.ring) }
         _ = store(at: a)
-        time.pass(.seconds(6))
+        time.pass(.seconds(20))
         #expect(a.heard.ringEnds == [true])
-        time.pass(.seconds(3))
+        time.pass(.seconds(4))
         #expect(a.heard.ringEnds == [true, false])
     }
 

@@ -104,10 +104,12 @@ import Testing
         #expect(pass(.seconds(1)).orders.map(\.receiver) == [nil])
     }
 
-    @Test mutating func `one that nobody answers goes to all three times, and is given up`() {
+    @Test
+    mutating func `one that nobody answers goes to all until its node must have dismissed the device, and is given up`()
+    {
         _ = store(5, hint: holder)
         #expect(pass(.milliseconds(400)).orders.isEmpty)
-        for pause in [.milliseconds(100), .seconds(1), .seconds(5)] as [Duration] {
+        for pause in [.milliseconds(100), .seconds(1), .seconds(5), .seconds(5), .seconds(10)] as [Duration] {
             let decision = pass(pause)
             #expect(decision.orders.map(\.receiver) == [nil] && decision.givenUp.isEmpty)
         }

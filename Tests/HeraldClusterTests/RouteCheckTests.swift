@@ -20,6 +20,13 @@ import Testing
         #expect(findings.first?.text.contains("b and c do not reach each other") == true)
     }
 
+    @Test func `a server that no other one reaches is named alone`() {
+        let findings = RouteCheck.findings([server("a"), server("b", "c"), server("c", "b", "a")])
+        #expect(findings.count == 1 && findings.first?.text.contains("nats-server a is alone") == true)
+        // Of two, nobody can say which one.
+        #expect(RouteCheck.findings([server("a"), server("b")]).first?.text.contains("a and b do not reach") == true)
+    }
+
     @Test func `a server that does not answer is no fault of the others' routes`() {
         #expect(RouteCheck.findings([server("a", "b"), server("b", "a")]).isEmpty)
     }

@@ -13,6 +13,7 @@ import Synchronization
 /// A post office for tests: returns set decisions and keeps all envelopes.
 final class ScriptedPostOffice: NotificationSink {
     private struct State {
+        var isOverloaded = false
         var envelopes: [Envelope] = []
         var discarded: [JournalState] = []
         var noted: [JournalState] = []
@@ -23,6 +24,11 @@ final class ScriptedPostOffice: NotificationSink {
 
     private let state = Mutex(State())
     let longestStorage = Duration.seconds(30 * 86_400)
+
+    var isOverloaded: Bool {
+        get { state.withLock { $0.isOverloaded } }
+        set { state.withLock { $0.isOverloaded = newValue } }
+    }
 
     var envelopes: [Envelope] { state.withLock { $0.envelopes } }
     var discarded: [JournalState] { state.withLock { $0.discarded } }

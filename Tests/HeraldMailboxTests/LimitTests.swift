@@ -49,6 +49,29 @@ import Testing
         #expect(scene.postOffice.memory.current <= 21 * 514 && scene.store.count == 1)
     }
 
+    @Test func `overload is told once, lasts some seconds after the last refusal, and its end is told`() async throws {
+        let log = LogNotes()
+        let scene = try await PostOfficeScene(logger: log.logger) { $0.notificationBytes = 514 }
+        _ = scene.post(.alert)
+        #expect(!scene.postOffice.isOverloaded)
+        for _ in 0..<5 { #expect(scene.post(.alert).0 == .refused(.serviceUnavailable, since: nil)) }
+        #expect(scene.postOffice.isOverloaded && log.all.count { $0.contains("faster than they can be stored") } == 1)
+        scene.clock.advance(by: .seconds(6))
+        #expect(!scene.postOffice.isOverloaded)
+        await scene.postOffice.sweep()
+        #expect(!log.all.contains { $0.contains("stored as they come again") })
+        scene.clock.advance(by: .seconds(60))
+        await scene.postOffice.sweep()
+        #expect(log.all.count { $0.contains("stored as they come again") } == 1)
+    }
+
+    @Test func `a store that cannot write is not overloaded`() async throws {
+        let scene = try await PostOfficeScene()
+        scene.store.setAccepting(false)
+        #expect(scene.post(.alert).0 == .refused(.serviceUnavailable, since: nil))
+        #expect(!scene.postOffice.isOverloaded)
+    }
+
     @Test func `an overloaded store also refuses an unreadable notification`() async throws {
         let scene = try await PostOfficeScene()
         scene.store.setAccepting(false)

@@ -39,7 +39,10 @@ final class PostOfficeScene: Sendable {
     private let fence = Atomic<UInt64>(0)
     private let lastID = Atomic<UInt64>(0)
 
-    init(_ adjust: (inout PostOfficeConfiguration) -> Void = { _ in }) async throws {
+    init(
+        logger: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
+        _ adjust: (inout PostOfficeConfiguration) -> Void = { _ in }
+    ) async throws {
         var configuration = PostOfficeConfiguration()
         // Only a test's own ticks.
         configuration.acknowledgementTick = .seconds(86_400)
@@ -51,7 +54,7 @@ final class PostOfficeScene: Sendable {
             clock: clock,
             store: store,
             directory: directory,
-            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+            logger: logger
         )
         store.report(to: postOffice)
         self.store = store

@@ -119,6 +119,7 @@ private struct OneApp: AppDirectory {
 /// A post office that accepts everything, and counts how often it did.
 final class Ledger: NotificationSink {
     let longestStorage = Duration.seconds(30 * 86_400)
+    let isOverloaded = false
     private let counts = Mutex([NotificationID: Int]())
 
     var accepted: [NotificationID: Int] { counts.withLock { $0 } }

@@ -153,14 +153,17 @@ package final class ClusterChannels: Sendable {
         timeToLive: Duration? = nil,
         _ edit: @escaping @Sendable (inout BroadcastChannel?) -> Value
     ) async throws -> Value {
-        try await withCheckedThrowingContinuation { continuation in
+        try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Value, any Error>) in
+            let done = scheduler.bounded(within: ClusterLimits.changeTime, failing: RecordChangeFailure.unknown) {
+                continuation.resume(with: $0)
+            }
             operations.run(id) { [self] finish in
                 let known = contents.withLock { $0.channels[id] } ?? Versioned()
                 changes.change(.channel(id), in: .channels, from: known, timeToLive: timeToLive, edit) {
                     [self] result in
                     if let changed = try? result.get().0 { contents.withLock { $0.changed(id, changed) } }
                     finish()
-                    continuation.resume(with: result.map(\.1))
+                    done(result.map(\.1))
                 }
             }
         }

@@ -13,10 +13,14 @@ package struct ClusterFinding: Hashable, Sendable {
     /// The way to mend it.
     package let remedy: String
 
-    package init(_ severity: Severity, _ text: String, remedy: String) {
+    /// Whether a refusal may be over soon: servers that have just started answer late.
+    package let mayPass: Bool
+
+    package init(_ severity: Severity, _ text: String, remedy: String, mayPass: Bool = false) {
         self.severity = severity
         self.text = text
         self.remedy = remedy
+        self.mayPass = mayPass
     }
 
     package var line: String { "\(text): \(remedy)" }

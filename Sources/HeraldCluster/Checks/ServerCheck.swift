@@ -43,7 +43,9 @@ package struct ServerCheck {
             ClusterFinding(
                 .refusal,
                 "nats-server \(server.name) has no JetStream",
-                remedy: "add a jetstream block (`herald cluster nats-conf` writes one), and restart that server"
+                remedy: "add a jetstream block (`herald cluster nats-conf` writes one), and restart that server",
+                // Its monitoring port answers before JetStream has begun.
+                mayPass: true
             )
         }
     }

@@ -55,12 +55,32 @@ package enum RouteCheck {
 
     /// The faults of the routes between servers that answer.
     package static func findings(_ servers: [ServerRoutes]) -> [ClusterFinding] {
-        broken(servers).map { one, other in
+        let pairs = broken(servers)
+        var counts: [String: Int] = [:]
+        for pair in pairs {
+            counts[pair.one, default: 0] += 1
+            counts[pair.other, default: 0] += 1
+        }
+        // Of two servers, nobody can say which one is alone.
+        let alone = Set(counts.filter { $0.value > 1 && $0.value == servers.count - 1 }.keys)
+        var findings = alone.sorted().map { name in
             ClusterFinding(
                 .warning,
-                "nats-server \(one) and \(other) do not reach each other, so Herald nodes at one do not hear those at the other",
-                remedy: "open the route port (6222) between their machines, and check `routes` in both configurations"
+                "nats-server \(name) is alone: no other NATS server reaches it, and Herald nodes leave it",
+                remedy:
+                    "open the route port (6222) of its machine to the others, and check `routes` in its configuration"
             )
         }
+        for (one, other) in pairs where !alone.contains(one) && !alone.contains(other) {
+            findings.append(
+                ClusterFinding(
+                    .warning,
+                    "nats-server \(one) and \(other) do not reach each other, so Herald nodes at one do not hear those at the other",
+                    remedy:
+                        "open the route port (6222) between their machines, and check `routes` in both configurations"
+                )
+            )
+        }
+        return findings
     }
 }

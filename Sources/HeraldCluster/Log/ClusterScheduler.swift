@@ -1,4 +1,5 @@
 package import NIOCore
+import Synchronization
 
 #if canImport(Glibc)
 import Glibc
@@ -18,6 +19,30 @@ package protocol ClusterScheduler: Sendable {
 extension ClusterScheduler {
     /// The second of the clock.
     var second: UInt32 { UInt32(truncatingIfNeeded: now.uptimeNanoseconds / 1_000_000_000) }
+
+    /// Makes a callback that fails by itself after a time: a later result is dropped.
+    func bounded<Value: Sendable>(
+        within time: Duration,
+        failing error: any Error,
+        _ done: @escaping @Sendable (Result<Value, any Error>) -> Void
+    ) -> @Sendable (Result<Value, any Error>) -> Void {
+        let bounded = BoundedCallback(done)
+        run(after: time) { bounded.end(.failure(error)) }
+        return { bounded.end($0) }
+    }
+}
+
+/// A callback that is called once.
+private final class BoundedCallback<Value: Sendable>: Sendable {
+    private let done: Mutex<(@Sendable (Result<Value, any Error>) -> Void)?>
+
+    init(_ done: @escaping @Sendable (Result<Value, any Error>) -> Void) {
+        self.done = Mutex(done)
+    }
+
+    func end(_ result: Result<Value, any Error>) {
+        done.withLock { $0.take() }?(result)
+    }
 }
 
 /// The scheduler of an event loop.

@@ -104,7 +104,7 @@ package enum AppendOutcome: Hashable, Sendable {
 }
 
 /// A server's refusal.
-package struct LogRefusal: Hashable, Sendable, Error {
+package struct LogRefusal: Hashable, Sendable, Error, CustomStringConvertible {
     /// The server's number for the reason; JetStream's `err_code`.
     package let code: Int
     package let text: String
@@ -113,6 +113,8 @@ package struct LogRefusal: Hashable, Sendable, Error {
         self.code = code
         self.text = text
     }
+
+    package var description: String { "NATS refused it: \(text) (\(code))" }
 }
 
 /// A message of a log.
@@ -140,6 +142,17 @@ package enum LogFailure: Error, Hashable, Sendable {
     /// The stream of this name takes writes, and brings none of them to its followers.
     case silent(String)
     case refused(LogRefusal)
+}
+
+extension LogFailure: CustomStringConvertible {
+    package var description: String {
+        switch self {
+        case .unavailable: "no NATS server has answered"
+        case .behind: "no NATS server that has answered is up to date"
+        case .silent(let stream): "\(stream) takes writes, and none of them came back"
+        case .refused(let refusal): "\(refusal)"
+        }
+    }
 }
 
 /// Receives the messages of a followed filter, from one thread at a time.

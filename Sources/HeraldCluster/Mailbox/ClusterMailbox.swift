@@ -281,8 +281,14 @@ extension ClusterMailbox: MailboxStore {
         isStarted.load(ordering: .acquiring) && isAccepting(share(of: device))
     }
 
-    private func isAccepting(_ share: Share) -> Bool {
-        share.inFlight.load(ordering: .relaxed) < configuration.putsInFlight && !share.isClosed.load(ordering: .relaxed)
+    private func isAccepting(_ share: Share) -> Bool { !isFull(share) && !share.isClosed.load(ordering: .relaxed) }
+
+    private func isFull(_ share: Share) -> Bool {
+        share.inFlight.load(ordering: .relaxed) >= configuration.putsInFlight
+    }
+
+    package var isOverloaded: Bool {
+        shares.contains(where: isFull) && !shares.contains { $0.isClosed.load(ordering: .relaxed) }
     }
 
     package var count: Int { stored.load(ordering: .relaxed) }
@@ -297,11 +303,13 @@ extension ClusterMailbox: MailboxStore {
         let share = share(of: notification.slot.device)
         share.inFlight.wrappingAdd(1, ordering: .relaxed)
         let slot = RegisteredSlot(notification.slot, generation: envelope.generation)
+        // Its provider may have waited already until this node knew what the others have stored.
+        let age = isNew ? min(max(clock.now() - notification.received, .zero), configuration.deadline) : .zero
         let write = SlotWrites.Write(
             envelope: envelope,
             reason: reason,
             tag: tag,
-            deadline: scheduler.now + TimeAmount(configuration.deadline)
+            deadline: scheduler.now + TimeAmount(configuration.deadline - age)
         )
         perform(share.state.withLock { $0.put(write, to: slot) }, slot, share)
     }

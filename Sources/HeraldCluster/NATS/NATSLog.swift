@@ -1,9 +1,13 @@
 package import HeraldNATS
 import NIOCore
+import Synchronization
 
 /// The replicated log on JetStream.
 package final class NATSLog: ReplicatedLog {
     private let jetStream: JetStream
+    private let silence = Mutex(WriteSilence())
+    /// Whether every write is taken: then an append costs no lock.
+    private let isUndisturbed = Atomic(true)
 
     package init(_ jetStream: JetStream) {
         self.jetStream = jetStream
@@ -16,11 +20,12 @@ package final class NATSLog: ReplicatedLog {
         to stream: LogStream,
         _ done: @escaping @Sendable (AppendOutcome) -> Void
     ) {
-        append(message, until: .now() + NATSLog.time(message.answerTime), done)
+        append(message, to: stream, until: .now() + NATSLog.time(message.answerTime), done)
     }
 
     private func append(
         _ message: LogMessage,
+        to stream: LogStream,
         until deadline: NIODeadline,
         _ done: @escaping @Sendable (AppendOutcome) -> Void
     ) {
@@ -34,9 +39,36 @@ package final class NATSLog: ReplicatedLog {
             // JetStream checks one conditional write of a subject at a time. It says so also shortly after the last one.
             if case .refused(let refusal) = outcome, refusal.code == JetStreamRefusal.concurrentWrite, deadline > .now()
             {
-                return after(ClusterLimits.concurrentWritePause) { self.append(message, until: deadline, done) }
+                return after(ClusterLimits.concurrentWritePause) {
+                    self.append(message, to: stream, until: deadline, done)
+                }
             }
+            note(outcome, of: stream)
             done(AppendOutcome(outcome))
+        }
+    }
+
+    /// Leaves a server that takes no writes.
+    private func note(_ outcome: PublishOutcome, of stream: LogStream) {
+        switch outcome {
+        case .stored:
+            guard !isUndisturbed.load(ordering: .relaxed) else { return }
+            let hasSettled = silence.withLock { silence in
+                defer { isUndisturbed.store(silence.isOver, ordering: .relaxed) }
+                return silence.stored(in: stream, at: .now())
+            }
+            if hasSettled { jetStream.connection.settle() }
+        case .notSent(let error), .unknown(let error):
+            // After others, the connection is gone, or nothing was asked of the server.
+            guard error.kind == .timeout || error.kind == .noResponders else { return }
+            let leaves = silence.withLock { silence in
+                isUndisturbed.store(false, ordering: .relaxed)
+                return silence.unanswered(in: stream, at: .now())
+            }
+            if leaves {
+                jetStream.connection.leave("takes no writes: it may be cut off from the other NATS servers")
+            }
+        case .refused: break
         }
     }
 

@@ -115,7 +115,13 @@ package final class NodeMembership: Sendable {
             var record = own
             record.newestTokenKey = newestTokenKey()
             let begun = ContinuousClock.now
-            let outcome = await append(LogMessage(subject, payload: record.body, expectedSequence: sequence))
+            let message = LogMessage(
+                subject,
+                payload: record.body,
+                expectedSequence: sequence,
+                answerTime: ClusterLimits.barrierAttempt
+            )
+            let outcome = await append(message)
             if case .stored = outcome {
                 renewals.withLock { renewals in
                     renewals.longestGap = max(renewals.longestGap, .now - renewals.last)

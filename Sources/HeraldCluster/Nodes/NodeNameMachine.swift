@@ -64,7 +64,8 @@ package struct NodeNameMachine: Sendable {
         let isFree = record.state == .left
         if record.incarnation == own.incarnation {
             state = .serving(seen.sequence)
-            return .serve(renewAfter: Self.renewal)
+            // Its answer was lost: what stood still may have cost the time of several renewals.
+            return .serve(renewAfter: .zero)
         }
         switch state {
         case .writing(let sequence) where sequence == seen.sequence:

@@ -4,7 +4,7 @@
 /// is known names the holder. The ring is *heard* when that node has answered, or nobody holds the device. It is over when it
 /// is heard, and all claims up to the notification are known, so that no other node can have been the holder.
 ///
-/// A heard ring is not repeated while the claims may still come. One that is not heard goes to all nodes, three times; after
+/// A heard ring is not repeated while the claims may still come. One that is not heard goes to all nodes, ``repetitions`` times; after
 /// that the device's next connection brings the notification.
 package struct Ring: Sendable {
     /// An order to the driver.
@@ -14,7 +14,7 @@ package struct Ring: Sendable {
     }
 
     /// The times that an unanswered ring is sent to all nodes.
-    package static let repetitions = 3
+    package static let repetitions = ClusterLimits.ringPauses.count - 1
 
     private let node: NodeName
     private var holder: NodeName?

@@ -136,6 +136,7 @@ extension ClusterRegistry {
         _ operation: @escaping @Sendable (KnownDevice, @escaping Done<Value>) -> Void,
         _ done: @escaping Done<Value>
     ) {
+        let done = bounded(done)
         operations.run(.device(device)) { [self] finish in
             let deliver: Done<Value> = { result in
                 finish()

@@ -159,11 +159,12 @@ extension ClusterRegistry {
         _ key: Key,
         _ operation: @escaping @Sendable (_ done: @escaping Done<Value>) -> Void
     ) async throws -> Value {
-        try await withCheckedThrowingContinuation { continuation in
+        try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Value, any Error>) in
+            let done = bounded { continuation.resume(with: $0) }
             operations.run(key) { finish in
                 operation { result in
                     finish()
-                    continuation.resume(with: result)
+                    done(result)
                 }
             }
         }

@@ -100,6 +100,7 @@ extension ClusterRegistry {
         _ done: @escaping Done<Value>
     ) {
         let partition = partitions.partition(of: device)
+        let done = bounded(done)
         operations.run(.registrations(device)) { [self] finish in
             let known = contents.withLock { $0.registrations[device] } ?? Versioned()
             changes.change(.registrations(device, partition), in: .registrations(partition), from: known) { record in

@@ -21,6 +21,7 @@ package final class ClusterRegistry: Sendable {
     let partitions: Partitions
     let numbers: ClusterNumbers
     let changes: RecordChanges
+    private let scheduler: any ClusterScheduler
     let logger: Logger
     let operations = KeyedOperations<Key>()
     let contents = Mutex(RegistryContents())
@@ -40,18 +41,21 @@ package final class ClusterRegistry: Sendable {
     ///   - partitions: The partitions of the cluster.
     ///   - numbers: Hands out numbers.
     ///   - changes: Writes and reads records.
+    ///   - scheduler: Ends the waiting for a change.
     ///   - logger: Gets damaged records.
     ///   - makeFollower: Makes the followers of the registry's streams.
     package init(
         partitions: Partitions,
         numbers: ClusterNumbers,
         changes: RecordChanges,
+        scheduler: any ClusterScheduler,
         logger: Logger,
         _ makeFollower: @escaping MakeFollower
     ) {
         self.partitions = partitions
         self.numbers = numbers
         self.changes = changes
+        self.scheduler = scheduler
         self.logger = logger
         self.makeFollower = makeFollower
         freshness = partitions.all.map { _ in Freshness() }
@@ -96,6 +100,11 @@ package final class ClusterRegistry: Sendable {
 
     private func freshness(of stream: LogStream) -> Freshness {
         if case .registrations(let partition) = stream { freshness[partition.index] } else { Freshness() }
+    }
+
+    /// Ends the waiting for a change after ``ClusterLimits/changeTime``: it may still be made, before the next one of its record.
+    func bounded<Value: Sendable>(_ done: @escaping Done<Value>) -> Done<Value> {
+        scheduler.bounded(within: ClusterLimits.changeTime, failing: RecordChangeFailure.unknown, done)
     }
 
     /// The streams of a part of the shared state that are of the registry.

@@ -105,9 +105,9 @@ final class ClusterNode: Sendable {
             try await link.waitUntilConnected()
             let checks = EngineChecks(configuration: configuration, jetStream: link.jetStream, clock: clock)
             step("checking the NATS servers")
-            try ClusterStart.refuse(await checks.servers(), logger)
+            try ClusterStart.refuse(try await ClusterStart.faults(checks, onStep: step), logger)
             let streams = LogStream.all(of: partitions)
-            let before = await ClusterStart.lasting(streams, &file.seen, checks, onStep: step)
+            let before = try await ClusterStart.lasting(streams, &file.seen, checks, onStep: step)
             if configuration.acceptsLoss {
                 for loss in before { logger.warning("starting all the same", metadata: ["loss": "\(loss.text)"]) }
                 file.seen = SeenStreams()
@@ -219,7 +219,10 @@ final class ClusterNode: Sendable {
         let leaderless = leaderless.withLock { $0 }
         return leaderless == 0
             ? FollowedStreams.problem(lags).map { [$0] } ?? []
-            : ["\(leaderless) streams have no leader, since a majority of the NATS servers is gone: providers get 503"]
+            : [
+                "\(leaderless) streams have no leader at \(link.serverName): providers get 503; if it stays so, a majority of the "
+                    + "NATS servers is gone, or they do not reach each other (herald cluster status)"
+            ]
     }
 
     /// Faults of the cluster's servers and nodes, which every node sees.
@@ -262,20 +265,25 @@ final class ClusterNode: Sendable {
         faults.record(findings.withLock { $0.count })
     }
 
+    /// Dismisses all devices when this node has given no sign of life for ``NodeNameMachine/silence``.
+    ///
+    /// The other nodes may have stopped to ring: devices are to look for them, and at once.
+    private func watchSigns(_ dismiss: @Sendable () -> Void) async {
+        while !Task.isCancelled {
+            if membership.takeLongestGap() > NodeNameMachine.silence { dismiss() }
+            try? await Task.sleep(for: NodeNameMachine.look)
+        }
+    }
+
     /// Watches servers and streams.
-    /// - Parameter dismiss: Dismisses all devices.
     /// - Throws: ``CommandError/Code/refused`` when they have lost what they had acknowledged.
-    private func watch(_ dismiss: @Sendable () -> Void) async throws {
+    private func watch() async throws {
         var looksWithLoss = 0
         while !Task.isCancelled {
             do { try await Task.sleep(for: ClusterStart.look) } catch { return }
             try store.check()
             try FollowedStreams.check(lags)
             silence.look(at: nodes.all, logger)
-            if membership.takeLongestGap() > NodeNameMachine.silence {
-                // The other nodes may have stopped to ring: devices are to look for them.
-                dismiss()
-            }
             guard link.problem == nil else { continue }
             var seen = file.withLock { $0.seen }
             let before = seen
@@ -363,7 +371,8 @@ extension ClusterNode {
                             self.keeping.cancel()
                         }
                     }
-                    group.addTask { try await self.watch(dismiss) }
+                    group.addTask { try await self.watch() }
+                    group.addTask { await self.watchSigns(dismiss) }
                     defer { group.cancelAll() }
                     try await group.next()
                 }

@@ -8,6 +8,10 @@ import Logging
 enum ClusterStart {
     /// The time between two looks at the servers and streams.
     static let look = Duration.seconds(5)
+    /// The pause before the servers are asked again.
+    private static let retry = Duration.seconds(1)
+    /// The looks at one server that show a loss, after which another one is asked.
+    private static let looksAtServer = 4
     /// The time in which servers that have just started must serve reads.
     private static let firstRead = Duration.seconds(60)
     /// The time in which a start that is told to stop may still say that the node leaves.
@@ -33,7 +37,7 @@ enum ClusterStart {
                 guard .now < end else {
                     throw CommandError(
                         .unreachable,
-                        "\(link.serverName) does not serve the streams (\(reason(error))): start the NATS servers that are "
+                        "\(link.serverName) does not serve the streams (\(error)): start the NATS servers that are "
                             + "down (herald cluster status), or restart \(link.serverName)"
                     )
                 }
@@ -41,7 +45,7 @@ enum ClusterStart {
                     step("the NATS servers serve no reads yet: waiting up to \(firstRead.components.seconds) s")
                 }
                 isFirst = false
-                try await Task.sleep(for: .seconds(1))
+                try await Task.sleep(for: retry)
             }
         }
     }
@@ -54,33 +58,51 @@ enum ClusterStart {
         }
     }
 
-    private static func reason(_ error: any Error) -> String {
-        switch error {
-        case LogFailure.unavailable: "a write got no answer"
-        case LogFailure.behind: "a read found no replica that is up to date"
-        case LogFailure.silent(let stream): "\(stream) takes writes, and none of them came back"
-        default: "\(error)"
+    /// The faults of the servers, after a while for those that may pass: servers that have just started answer late.
+    static func faults(_ checks: EngineChecks, onStep step: (String) -> Void) async throws -> [ClusterFinding] {
+        let end = ContinuousClock.now + EngineLink.firstConnection
+        var isFirst = true
+        while true {
+            let found = await checks.servers()
+            let refusals = found.filter { $0.severity == .refusal }
+            guard !refusals.isEmpty, refusals.allSatisfy(\.mayPass), .now < end else { return found }
+            if isFirst { step("\(refusals[0].text): waiting up to \(EngineLink.firstConnection.components.seconds) s") }
+            isFirst = false
+            try await Task.sleep(for: retry)
         }
     }
 
-    /// The losses that the streams show again and again: a server that was the leader, and was paused, shows old states for
-    /// some seconds.
+    /// The losses that the streams show again and again.
+    ///
+    /// A server that was the leader, and was paused or is cut off, shows old states for some seconds, or until it is left.
     static func lasting(
         _ streams: [LogStream],
         _ seen: inout SeenStreams,
         _ checks: EngineChecks,
         onStep step: (String) -> Void
-    ) async -> [ClusterFinding] {
-        for number in 1..<lossLooks {
+    ) async throws -> [ClusterFinding] {
+        let patience = look * (lossLooks - 1)
+        let end = ContinuousClock.now + patience
+        var looks = 0
+        while true {
             let losses = await checks.look(streams, &seen).findings.filter { $0.severity == .refusal }
-            if losses.isEmpty { return [] }
-            if number == 1 {
-                let seconds = look.components.seconds * Int64(lossLooks - 1)
-                step("the NATS servers show less than they had: waiting \(seconds) s for one that has more")
+            guard !losses.isEmpty, .now < end else {
+                if looks > 0 { checks.jetStream.connection.settle() }
+                return losses
             }
-            try? await Task.sleep(for: look)
+            if looks == 0 {
+                step(
+                    "the NATS servers show less than they had: waiting up to \(patience.components.seconds) s for one that has more"
+                )
+            }
+            looks += 1
+            if looks.isMultiple(of: looksAtServer) {
+                checks.jetStream.connection.leave(
+                    "shows less than the NATS servers had: it may be cut off from the others"
+                )
+            }
+            try await Task.sleep(for: retry)
         }
-        return await checks.look(streams, &seen).findings.filter { $0.severity == .refusal }
     }
 
     /// Looks for devices in the data folder, which a node keeps in the cluster.

@@ -25,7 +25,8 @@ struct EngineChecks: Sendable {
                 ClusterFinding(
                     .refusal,
                     "no address of cluster-monitor answers (\(answers[0].address.absoluteString) is the first)",
-                    remedy: "set `http:` in the servers' configuration, and open that port to this machine"
+                    remedy: "start the servers, set `http:` in their configuration, and open that port to this machine",
+                    mayPass: true
                 )
             ]
         }

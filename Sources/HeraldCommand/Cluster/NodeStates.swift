@@ -36,7 +36,7 @@ struct NodeStates: Sendable {
 
     static func finding(_ node: String, silent seconds: Int64) -> ClusterFinding {
         ClusterFinding(
-            .warning,
+            .refusal,
             "node \(node) has given no sign of life for \(seconds) s",
             remedy: "start it, or, if it is gone for good, remove it (herald cluster evict \(node))"
         )

@@ -63,7 +63,7 @@ struct NodeTable {
             case .live where entry.devicesConnected == nil:
                 [
                     ClusterFinding(
-                        .warning,
+                        .refusal,
                         "node \(entry.name) does not answer; its last sign of life is \(entry.lastSignSeconds) s old",
                         remedy: "look again in \(ClusterLimits.nodeSilence.components.seconds) s"
                     )

@@ -18,19 +18,33 @@ struct ServiceAdministration: Administration {
     var problems: [String] {
         // With them, the rest follows.
         if let problems = assembly.cluster?.problems, !problems.isEmpty { return problems }
-        var problems: [String] = []
+        return ownProblem.map { [$0.what] } ?? []
+    }
+
+    /// The reason why this process takes no notifications, whatever its cluster does.
+    var ownProblem: ProblemFinding? {
         if let error = assembly.store.displacement {
-            problems.append("\(error): providers get 503")
-        } else if !assembly.engine.isAccepting {
-            problems.append(
+            return ProblemFinding(.storeGone, "\(error): providers get 503")
+        }
+        guard !assembly.postOffice.isAccepting else { return nil }
+        guard assembly.engine.isAccepting else {
+            // A moment later it takes more.
+            if assembly.engine.isOverloaded { return nil }
+            return ProblemFinding(
+                .storeStopped,
                 "the store takes no notifications at the moment (the log says why): providers get 503"
             )
-        } else if !assembly.postOffice.isAccepting {
-            problems.append(
-                "notifications in flight take all of notification-memory: providers get 503"
-            )
         }
-        return problems
+        return ProblemFinding(
+            .memoryFull,
+            "notifications in flight take all of notification-memory: providers get 503"
+        )
+    }
+
+    /// The fault of a service to which more is sent than it can store.
+    var overload: String? {
+        guard assembly.postOffice.isOverloaded else { return nil }
+        return "notifications come faster than they can be stored: providers get 503 for what is too much"
     }
 
     var warnings: [String] {
@@ -41,7 +55,8 @@ struct ServiceAdministration: Administration {
     private var ownWarnings: [String] {
         let damaged = assembly.store.damagedRows
         let damage = damaged == 0 ? nil : "damaged rows of the store were left out (\(damaged)): check the disk"
-        return [watch.warning, clockWatch.warning, damage].compactMap(\.self) + (assembly.cluster?.warningsOfNode ?? [])
+        return [watch.warning, clockWatch.warning, damage, overload].compactMap(\.self)
+            + (assembly.cluster?.warningsOfNode ?? [])
     }
 
     /// The state of this node, for the others of its cluster.

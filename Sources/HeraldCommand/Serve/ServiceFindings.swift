@@ -21,21 +21,17 @@ struct ServiceFindings: Sendable {
     }
 
     private var problems: [ProblemFinding] {
-        let texts = administration.problems
-        if assembly.cluster?.problems.isEmpty == false { return texts.map { ProblemFinding(.cluster, of: $0, $0) } }
-        let kind: ProblemKind =
-            if assembly.store.displacement != nil {
-                .storeGone
-            } else {
-                assembly.engine.isAccepting ? .memoryFull : .storeStopped
-            }
-        return texts.map { ProblemFinding(kind, $0) }
+        if let texts = assembly.cluster?.problems, !texts.isEmpty {
+            return texts.map { ProblemFinding(.cluster, of: $0, $0) }
+        }
+        return administration.ownProblem.map { [$0] } ?? []
     }
 
     private var warnings: [ProblemFinding] {
         let known = [
             administration.watch.warning.map { ProblemFinding(.trust, $0) },
             administration.clockWatch.warning.map { ProblemFinding(.clock, $0) },
+            administration.overload.map { ProblemFinding(.overload, $0) },
         ].compactMap(\.self)
         let cluster = (assembly.cluster.map { $0.warningsOfNode + $0.warningsOfAll } ?? [])
             .map { ProblemFinding(.clusterWarning, of: $0, $0) }

@@ -108,6 +108,7 @@ struct ServiceRun {
                     live: { [cluster = assembly.cluster] in cluster?.liveTokenKeys ?? [:] },
                     started: started
                 ).route,
+                TrustSharingRoute(cluster: assembly.cluster).route,
             ],
             journal: search,
             tallies: tallies,

@@ -31,6 +31,7 @@ enum TrustChange {
             let now = await now(of: service)
             let outcome = try await read(folder) { try await change($0, now) }
             try await reload(service, done: done)
+            await tellIfUnshared(service)
             return outcome
         }
     }
@@ -61,6 +62,15 @@ enum TrustChange {
                 "\(done), but the running service does not know it yet: \(error.message)"
             )
         }
+    }
+
+    /// Says on standard error if the other nodes of a cluster do not learn of a change now.
+    private static func tellIfUnshared(_ service: ControlClient) async {
+        let state: TrustSharingRoute.State? = try? await service.post(TrustSharingRoute.path, body: [String: String]())
+        guard let problem = state?.problem else { return }
+        Terminal.complain(
+            "herald: the other nodes do not know of this yet (\(problem)): this node tells them when it can"
+        )
     }
 
     /// The time of a service, whose clock may have been moved; the system's if it does not answer.

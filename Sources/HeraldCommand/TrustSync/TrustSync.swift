@@ -103,6 +103,17 @@ final class TrustSync: Sendable {
     /// The reason why trust is not in common now; nil if it is.
     var problem: String? { failure.withLock { $0 } }
 
+    /// Waits until the other nodes can learn all that was changed in this folder.
+    /// - Returns: The reason why they cannot, after a time; nil when they can.
+    func whyUnshared(after time: Duration) async -> String? {
+        let end = ContinuousClock.now + time
+        while true {
+            guard let own = try? await sharing.unshared(limit: 1), !own.isEmpty else { return nil }
+            guard .now < end, !Task.isCancelled else { return problem ?? "the NATS servers have not answered yet" }
+            try? await Task.sleep(for: .milliseconds(50))
+        }
+    }
+
     /// Faults of files that the other nodes do not get.
     var tooLongFiles: [String] { sharing.tooLongFiles }
 

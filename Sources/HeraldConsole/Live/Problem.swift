@@ -3,6 +3,7 @@ package enum ProblemKind: String, Codable, CaseIterable, Sendable {
     case storeGone = "store_gone"
     case storeStopped = "store_stopped"
     case memoryFull = "memory_full"
+    case overload
     case cluster
     case clusterWarning = "cluster_warning"
     case trust
@@ -56,6 +57,12 @@ package enum ProblemKind: String, Codable, CaseIterable, Sendable {
                 "Providers get 503, and send again later.",
                 "Look for devices that do not acknowledge, or set a larger notification-memory.",
                 "docs/operations/alerts.md#heraldmemoryhigh"
+            )
+        case .overload:
+            (
+                "Providers get 503 for what is too much, and are asked to wait.",
+                "Find the provider that sends so fast, or use a faster disk.",
+                "docs/operations/troubleshooting.md#the-service-is-ill"
             )
         case .cluster:
             (

@@ -28,6 +28,13 @@ extension RequestHandler {
         sendDelayedReplies(.distantFuture)
     }
 
+    /// Delays the answer to a request for overload.
+    func holdBack(_ request: PendingRequest) {
+        var drill = request.drill ?? RequestDrill()
+        drill.answerAt = max(drill.answerAt, DelayedReplies.due(after: eventLoop.now))
+        request.drill = drill
+    }
+
     /// The verdict of the drills on a notification that would be accepted.
     func verdict(on post: Post, _ request: PendingRequest) throws(PayloadDrill.Mistake) -> DrillVerdict? {
         if service.drills.allowsPayloadDrills, let verdict = try PayloadDrill.read(post.notification.payload),

@@ -223,7 +223,12 @@ final class RequestHandler {
     }
 
     /// Refuses a request, on record.
+    ///
+    /// A refusal for overload is held back: a provider that repeats it at once would take the machine's time from the store.
     func refuse(_ request: PendingRequest, _ refusal: Refusal) {
+        let isOverload = refusal.refusalReason == .serviceUnavailable && service.sink.isOverloaded
+        let refusal = isOverload ? Refusal.overload : refusal
+        if isOverload { holdBack(request) }
         request.replyID = replyID(request)
         let now = service.clock.now()
         service.admission.count(authorization.sender, refused: 1, at: now)
@@ -232,7 +237,7 @@ final class RequestHandler {
             return RefusedRequest(request, by: authorization, in: asked, service.admission)
                 .line(refusal, service.admission, at: now)
         }
-        answer(request, refusing: refusal)
+        answer(request, refusing: refusal, retryAfter: isOverload ? DelayedReplies.overloadSeconds : nil)
     }
 
     private func replyID(_ request: PendingRequest) -> IdentifierText {

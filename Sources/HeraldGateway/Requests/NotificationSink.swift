@@ -5,6 +5,8 @@ package import HeraldModel
 package protocol NotificationSink: AnyObject, Sendable {
     /// Maximum storage time of a notification.
     var longestStorage: Duration { get }
+    /// Whether notifications come faster than they can be stored: a refusal is held back then.
+    var isOverloaded: Bool { get }
     /// Accepts a notification; never blocks.
     func post(_ envelope: Envelope) -> PostDecision
     /// Journals a notification that is not delivered: no app could read it, or a drill discards it.

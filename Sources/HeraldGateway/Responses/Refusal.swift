@@ -24,6 +24,12 @@ package struct Refusal: Error, Hashable, Sendable {
         "the service holds too many unfinished requests; finish each request before you begin the next"
     )
 
+    /// Notifications come faster than the store takes them.
+    static let overload = Refusal(
+        .serviceUnavailable,
+        "notifications come faster than Herald can store them; wait as long as retry-after says, and send more slowly"
+    )
+
     /// The store failed after it had accepted the notification, or the trust store did not record the topic's owner.
     static let storeTrouble = "Herald could not store the notification or the owner of its topic; send it again later"
 

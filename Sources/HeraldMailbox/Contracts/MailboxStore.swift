@@ -16,6 +16,9 @@ package protocol MailboxStore: Sendable {
     /// Whether the store can take more for a device: a part of a cluster's log may be out of service.
     func isAccepting(for device: DeviceNumber) -> Bool
 
+    /// Whether the store takes nothing more for the only reason that it has too much to write.
+    var isOverloaded: Bool { get }
+
     /// Sets the reporter, once, before the first put. The store does not retain it.
     func report(to reporter: any MailboxStoreReporter)
 
@@ -54,6 +57,8 @@ package protocol MailboxStore: Sendable {
 
 extension MailboxStore {
     package func isAccepting(for device: DeviceNumber) -> Bool { isAccepting }
+
+    package var isOverloaded: Bool { false }
 
     /// Stores a notification whose line `received` is recorded already.
     package func put(_ envelope: Envelope, reason: StoreReason, tag: PutTag?) {

@@ -35,6 +35,8 @@ final class ConnectionDriver: ServerLink.Owner {
     private var leaveBy: NIODeadline?
     private var isStarted = false
     private var isClosed = false
+    /// Whether a server was left that was of no use, and none of use was found since.
+    private var isSearching = false
 
     /// Duration after which a connection counts as one that lasts.
     private static let stableAfter: TimeAmount = .seconds(2)
@@ -152,8 +154,12 @@ final class ConnectionDriver: ServerLink.Owner {
     func linkIsReady(_ link: ServerLink, _ info: NATSServerInfo) {
         pool.connected(to: link.server)
         shared.state.withLock { $0.connect(info) }
-        toldReasons = []
-        logger.info("connected to NATS", metadata: ["server": "\(link.server.address)", "version": "\(info.version)"])
+        if !isSearching { toldReasons = [] }
+        logger.log(
+            level: isSearching ? .debug : .info,
+            "connected to NATS",
+            metadata: ["server": "\(link.server.address)", "version": "\(info.version)"]
+        )
         self.link(link, received: info)
         flush()
         onEvent(.connected(info))
@@ -219,6 +225,21 @@ final class ConnectionDriver: ServerLink.Owner {
         leaveBy = .now() + TimeAmount(configuration.limits.lameDuckWait)
         shared.state.withLock { $0.leave() }
         scheduleTick()
+    }
+
+    /// Leaves a server that is of no use.
+    func leave(_ reason: String) {
+        guard let link, link.readySince != nil, pool.count > 1 else { return }
+        isSearching = true
+        link.end(NATSError(.connectionLost, "\(link.server.address) \(reason)"))
+    }
+
+    /// The present server is of use.
+    func settle() {
+        guard isSearching, let link else { return }
+        isSearching = false
+        toldReasons = []
+        logger.notice("another NATS server is used", metadata: ["server": "\(link.server.address)"])
     }
 
     private func leaveIfDone() {

@@ -111,6 +111,19 @@ package final class NATSConnection: Sendable {
         eventLoop.scheduleTask(in: TimeAmount(time)) { self.driver.value.close() }
     }
 
+    /// Leaves the present server for another one, if there is another: this one is connected, and of no use.
+    ///
+    /// What waits for an answer ends as lost. Nothing more is logged of connections until ``settle()``.
+    /// - Parameter reason: The fault of the server, as the end of a sentence that begins with its address.
+    package func leave(_ reason: String) {
+        eventLoop.execute { self.driver.value.leave(reason) }
+    }
+
+    /// Ends the search that ``leave(_:)`` began: the present server is of use.
+    package func settle() {
+        eventLoop.execute { self.driver.value.settle() }
+    }
+
     /// Whether a message can be sent now.
     package var isConnected: Bool {
         shared.state.withLock { if case .up = $0.state { true } else { false } }

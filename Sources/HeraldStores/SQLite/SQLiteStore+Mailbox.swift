@@ -7,6 +7,8 @@ import Logging
 extension SQLiteStore: MailboxStore {
     package var isAccepting: Bool { gate.isOpen }
 
+    package var isOverloaded: Bool { gate.isOnly(.overloaded) }
+
     package var count: Int { index.count }
 
     package func report(to reporter: any MailboxStoreReporter) {

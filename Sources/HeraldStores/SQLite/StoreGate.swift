@@ -28,6 +28,8 @@ final class StoreGate: Sendable {
         reasons.load(ordering: .relaxed) & reason.rawValue != 0
     }
 
+    func isOnly(_ reason: Reason) -> Bool { reasons.load(ordering: .relaxed) == reason.rawValue }
+
     func set(_ reason: Reason) {
         reasons.bitwiseOr(reason.rawValue, ordering: .relaxed)
     }

@@ -136,6 +136,29 @@ struct `a connection in a drill` {
         #expect(connected.peer.answers(try connected.sent()).values.map(\.status) == ["200"])
     }
 
+    @Test func `a refusal for overload has its own words and a pause, and is held back for a second`() throws {
+        fixture.post.decide(.refused(.serviceUnavailable, since: nil))
+        fixture.post.isOverloaded = true
+        #expect(try connected.ask(fields + [("herald-explain", "1")]) == nil)
+        connected.pass(.milliseconds(900))
+        #expect(connected.peer.answers(try connected.sent()).isEmpty)
+        connected.pass(.milliseconds(250))
+        let answer = try #require(connected.peer.answers(try connected.sent()).values.first)
+        #expect(answer.status == "503" && answer.fields["retry-after"] == "1")
+        #expect(answer.body.contains("faster than Herald can store them"))
+        // No overload: no pause.
+        fixture.post.isOverloaded = false
+        #expect(try connected.ask(fields)?.fields["retry-after"] == "10")
+    }
+
+    @Test func `many refusals for overload come in their order, and at once when the service stops`() throws {
+        fixture.post.decide(.refused(.serviceUnavailable, since: nil))
+        fixture.post.isOverloaded = true
+        #expect(connected.peer.answers(try burst(Array(stride(from: 101, through: 139, by: 2)))).isEmpty)
+        connected.connection?.stop()
+        #expect(connected.peer.answers(try connected.sent()).values.map(\.status) == Array(repeating: "503", count: 20))
+    }
+
     @Test func `delays the answer of an early completion, and no other`() throws {
         start(.latency(.seconds(1) ... .seconds(1)))
         let kept = Kept()

@@ -1,0 +1,43 @@
+import NIOCore
+
+/// Decides when a node leaves a NATS server that is connected, and behind which no majority takes writes.
+///
+/// Such a server may be cut off from the others, which elect new leaders. A write that is not answered says that no leader can
+/// be reached through it. Every stream has a write every ``ClusterLimits/followerTick``.
+struct WriteSilence {
+    /// The streams that took no write, and when that was first noticed.
+    private var silent: [LogStream: NIODeadline] = [:]
+    /// The last write that any stream took while another one was silent.
+    private var lastStored: NIODeadline?
+    /// The servers that were left since all streams took writes, and the streams for which they were left.
+    private var departures = 0
+    private var blamed: Set<LogStream> = []
+
+    /// Whether all streams take writes, as far as is known.
+    var isOver: Bool { silent.isEmpty && departures == 0 }
+
+    /// A stream has taken a write.
+    /// - Returns: Whether a server was left, and all takes writes at the present one.
+    mutating func stored(in stream: LogStream, at now: NIODeadline) -> Bool {
+        silent[stream] = nil
+        blamed.remove(stream)
+        lastStored = now
+        guard blamed.isEmpty, departures > 0 else { return false }
+        departures = 0
+        return true
+    }
+
+    /// A stream has not taken a write, at a server that is connected.
+    /// - Returns: Whether the server is to be left.
+    mutating func unanswered(in stream: LogStream, at now: NIODeadline) -> Bool {
+        silent[stream] = silent[stream] ?? now
+        guard let first = silent.values.min() else { return false }
+        let isWhole = lastStored.map { $0 < first } ?? true
+        let patience = ClusterLimits.writeSilence(isWhole: isWhole, after: departures)
+        guard now - first >= TimeAmount(patience) else { return false }
+        blamed.formUnion(silent.keys)
+        silent = [:]
+        departures += 1
+        return true
+    }
+}
