@@ -132,7 +132,7 @@ let package = Package(
         herald("HeraldStores", ["HeraldModel", "HeraldMailbox", "HeraldTrust", "CPosix", grdb, grdbSQLite, logging]),
         herald(
             "HeraldCluster",
-            ["HeraldModel", "HeraldMailbox", "HeraldNATS", crypto, logging, coreMetrics, nioCore]
+            ["HeraldModel", "HeraldMailbox", "HeraldNATS", crypto, cryptoExtras, logging, coreMetrics, nioCore]
         ),
         herald(
             "HeraldWeb",

@@ -53,7 +53,14 @@ package final class ClusterStore: Sendable {
             logger: logger
         )
         let makeFollower: ClusterRegistry.MakeFollower = { stream, apply in
-            LogFollower(stream, log: log, barriers: barriers, scheduler: scheduler, apply: apply)
+            LogFollower(
+                stream,
+                log: log,
+                barriers: barriers,
+                scheduler: scheduler,
+                hearsSetAside: true,
+                apply: apply
+            )
         }
         let registry = ClusterRegistry(
             partitions: cluster.partitions,

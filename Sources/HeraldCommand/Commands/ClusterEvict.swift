@@ -32,7 +32,12 @@ struct ClusterEvict: AsyncParsableCommand {
             let eviction = NodeEviction(
                 seen,
                 partitions,
-                log: NATSLog(visit.link.jetStream),
+                log: SealedLog(
+                    NATSLog(visit.link.jetStream),
+                    visit.key.seal,
+                    incarnation: records.incarnation,
+                    SetAside()
+                ),
                 scheduler: EventLoopScheduler(visit.link.connection.eventLoop)
             )
             do {

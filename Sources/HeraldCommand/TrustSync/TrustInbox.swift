@@ -19,7 +19,8 @@ final class TrustInbox: Sendable {
             LogEntry(
                 subject: entry.subject,
                 sequence: entry.sequence,
-                payload: ByteBuffer(bytes: entry.payload.readableBytesView)
+                payload: ByteBuffer(bytes: entry.payload.readableBytesView),
+                isSetAside: entry.isSetAside
             )
         }
         entries.withLock { $0 += copies }
