@@ -10,17 +10,25 @@ package struct SealedLog: ReplicatedLog {
     private let seal: RecordSeal
     private let setAside: SetAside
 
+    /// A log for ``LogStream/meta``, which has the cluster's record; ``of(_:)`` has the other streams.
     /// - Parameters:
     ///   - log: The log that others can reach.
-    ///   - seal: The seal of the cluster; of any incarnation.
-    ///   - incarnation: The incarnation of the cluster; 0 while only ``LogStream/meta`` is read and written, which has its record.
+    ///   - seal: The seal of the cluster.
     ///   - setAside: Hears of what does not open.
-    package init(_ log: any ReplicatedLog, _ seal: RecordSeal, incarnation: UInt32 = 0, _ setAside: SetAside) {
+    package init(_ log: any ReplicatedLog, _ seal: RecordSeal, _ setAside: SetAside) {
         self.log = log
-        bare = seal.of(0)
-        self.seal = seal.of(incarnation)
+        bare = seal
+        self.seal = seal
         self.setAside = setAside
     }
+
+    private init(_ other: SealedLog, _ seal: RecordSeal) {
+        (log, bare, setAside) = (other.log, other.bare, other.setAside)
+        self.seal = seal
+    }
+
+    /// The log for all streams of an incarnation of the cluster.
+    package func of(_ incarnation: UInt32) -> SealedLog { SealedLog(self, bare.of(incarnation)) }
 
     private func seal(of stream: LogStream) -> RecordSeal { stream == .meta ? bare : seal }
 

@@ -35,13 +35,13 @@ package final class SetAside: Sendable {
     }
 
     /// A record of the log did not open.
-    func record(_ subject: LogSubject) {
+    package func record(_ subject: LogSubject) {
         records.increment()
         note(subject.text, "set aside a record of the cluster's log that no node wrote")
     }
 
     /// A message between nodes did not open.
-    func message(_ subject: String) {
+    package func message(_ subject: String) {
         messages.increment()
         note(subject, "dropped a message between nodes that no node sent")
     }

@@ -141,13 +141,15 @@ extension ClusterRegistry {
     /// Writes a record again that somebody has overwritten, as far as this node knows it; of several nodes, one succeeds, and
     /// all follow it.
     ///
-    /// A device's own record has a session, which is not in memory: its next connection writes it.
+    /// A session is not in memory: the device begins a new one.
     private func restore(_ entry: LogEntry, of stream: LogStream) {
         switch stream {
         case .apps:
             guard let app = entry.subject.app else { return }
             let known = contents.withLock { $0.apps[app]?.record }
             changes.restore(known, over: entry, in: stream)
+        case .devices:
+            changes.restore(contents.withLock { $0.device(at: entry.subject) }, over: entry, in: stream)
         case .registrations:
             guard let device = entry.subject.registeredDevice else { return }
             let known = contents.withLock { $0.registrations[device]?.record }

@@ -123,8 +123,7 @@ final class ClusterNode: Sendable {
                 try ClusterStart.refuse(before, logger)
             }
             let setAside = SetAside(logger)
-            let unsealed = NATSLog(link.jetStream)
-            let first = SealedLog(unsealed, key.seal, setAside)
+            let first = SealedLog(NATSLog(link.jetStream), key.seal, setAside)
             let firstChanges = RecordChanges(log: first, barriers: LogBarriers(log: first, node: name))
             let streamSet = ClusterStreams(link.jetStream, replicas: configuration.replicas)
             let scheduler = EventLoopScheduler(link.connection.eventLoop)
@@ -143,7 +142,7 @@ final class ClusterNode: Sendable {
                 }
             }
             file.cluster = Data(cluster.body.readableBytesView)
-            let log = SealedLog(unsealed, key.seal, incarnation: cluster.incarnation, setAside)
+            let log = first.of(cluster.incarnation)
             let barriers = LogBarriers(log: log, node: name)
             let changes = RecordChanges(log: log, barriers: barriers)
             try ClusterStart.refuse(await EngineSelfTest(log, node: name).run().map { [$0] } ?? [], logger)

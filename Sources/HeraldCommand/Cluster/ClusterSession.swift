@@ -53,7 +53,7 @@ struct ClusterSession: Sendable {
         self.configuration = configuration
         self.link = link
         self.key = key
-        log = SealedLog(NATSLog(link.jetStream), key.seal, incarnation: incarnation, SetAside())
+        log = SealedLog(NATSLog(link.jetStream), key.seal, SetAside()).of(incarnation)
         barriers = LogBarriers(log: log, node: node)
         changes = RecordChanges(log: log, barriers: barriers)
         scheduler = EventLoopScheduler(link.connection.eventLoop)

@@ -32,12 +32,7 @@ struct ClusterEvict: AsyncParsableCommand {
             let eviction = NodeEviction(
                 seen,
                 partitions,
-                log: SealedLog(
-                    NATSLog(visit.link.jetStream),
-                    visit.key.seal,
-                    incarnation: records.incarnation,
-                    SetAside()
-                ),
+                log: SealedLog(NATSLog(visit.link.jetStream), visit.key.seal, SetAside()).of(records.incarnation),
                 scheduler: EventLoopScheduler(visit.link.connection.eventLoop)
             )
             do {

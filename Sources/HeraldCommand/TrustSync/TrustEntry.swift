@@ -71,7 +71,7 @@ struct TrustEntry: Sendable {
         do {
             return try await ClusterTrust.read(changes)
         } catch RecordError.setAside(let subject) {
-            guard let authority, !key.isNew else { throw RecordError.setAside(subject) }
+            guard let authority else { throw RecordError.setAside(subject) }
             let own = ClusterTrust(authority: authority)
             try await own.write(changes, replaces: true)
             return own

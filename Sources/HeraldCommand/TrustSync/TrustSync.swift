@@ -33,7 +33,7 @@ final class TrustSync: Sendable {
     /// Facts that somebody has overwritten in the log: this node shares everything again, since nobody knows which they were.
     private struct Overwritten {
         /// The least time between two times: it reads every fact of the log.
-        static let pause = Duration.seconds(600)
+        static let pause = Duration.seconds(60)
 
         var isFound = false
         var shared: ContinuousClock.Instant?
