@@ -118,7 +118,8 @@ final class ClusterNode: Sendable {
             let before = await ClusterStart.lasting(streams, &file.seen, checks, onStep: step)
             if configuration.acceptsLoss {
                 for loss in before { logger.warning("starting all the same", metadata: ["loss": "\(loss.text)"]) }
-                (file.seen, file.cluster) = (SeenStreams(), nil)
+                file.seen = SeenStreams()
+                file.note(nil, key.seal)
             } else {
                 try ClusterStart.refuse(before, logger)
             }
@@ -128,7 +129,7 @@ final class ClusterNode: Sendable {
             let streamSet = ClusterStreams(link.jetStream, replicas: configuration.replicas)
             let scheduler = EventLoopScheduler(link.connection.eventLoop)
             step("checking the streams of the cluster")
-            let known = file.knownCluster
+            let known = file.cluster(key.seal)
             let cluster = try await ClusterStart.onceReadable(link, onStep: step) {
                 try await key.opening {
                     try await streamSet.open(
@@ -141,7 +142,7 @@ final class ClusterNode: Sendable {
                     )
                 }
             }
-            file.cluster = Data(cluster.body.readableBytesView)
+            file.note(cluster, key.seal)
             let log = first.of(cluster.incarnation)
             let barriers = LogBarriers(log: log, node: name)
             let changes = RecordChanges(log: log, barriers: barriers)
