@@ -45,7 +45,11 @@ final class StoreCommits: Commits, MailboxStoreReporter {
 
     init(_ jetStream: JetStream, replicas: Int) async throws {
         guard let node = NodeName("bench"), let partitions = Partitions(count: 1) else { fatalError("a constant") }
-        let first = SealedLog(NATSLog(jetStream), RecordSeal(SymmetricKey(size: .bits256)), SetAside())
+        let first = SealedLog(
+            NATSLog(jetStream),
+            RecordSeal(SymmetricKey(data: Array(repeating: UInt8(7), count: 32))),
+            SetAside()
+        )
         let clock = ServiceClock()
         let changes = RecordChanges(log: first, barriers: LogBarriers(log: first, node: node))
         let cluster = try await ClusterStreams(jetStream, replicas: replicas)

@@ -29,7 +29,11 @@ extension StoreEngine {
     ) { clock in
         let partitions = try #require(Partitions(count: 1))
         let cluster = ClusterRecord(incarnation: 5, partitions: partitions, created: clock.now())
-        return try await ClusterFixture(log: MemoryLog(answersLater: true).sealed(of: 5), cluster: cluster, clock: clock)
+        return try await ClusterFixture(
+            log: MemoryLog(answersLater: true).sealed(of: 5),
+            cluster: cluster,
+            clock: clock
+        )
     }
 
     static let natsServer = StoreEngine(

@@ -88,7 +88,9 @@ import Testing
         #expect(await first.next() == "a2")
         // What another one sends, or moves from another subject, is dropped.
         #expect(setAside.warning == nil)
-        for forged in [ByteBuffer(string: "x"), ByteBuffer(), try #require(seal.seal(ByteBuffer(), at: "hrld.node.a.once"))] {
+        for forged in [
+            ByteBuffer(string: "x"), ByteBuffer(), try #require(seal.seal(ByteBuffer(), at: "hrld.node.a.once")),
+        ] {
             try connection.publish(forged, to: "hrld.node.b.once")
         }
         asking.exchange.send(ByteBuffer(string: "3"), as: .once, to: b)

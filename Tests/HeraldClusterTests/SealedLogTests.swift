@@ -7,7 +7,7 @@ import NIOCore
 import Synchronization
 import Testing
 
-/// What somebody else than a node writes to the log: garbage, and what the nodes wrote elsewhere or before.
+/// Tests of a log to which somebody else than a node writes: garbage, and what the nodes wrote elsewhere or before.
 @Suite struct SealedLogTests {
     private static let seal = RecordSeal(SymmetricKey(size: .bits256))
     private let memory = MemoryLog()
@@ -167,14 +167,19 @@ import Testing
         // At another node's start.
         let next = try await self.store("b")
         let loaded = try await next.loadRegistry()
-        #expect(loaded.registrations.contains(again) && loaded.devices.map(\.1) == [device] && loaded.apps.map(\.number).contains(number))
+        #expect(
+            loaded.registrations.contains(again) && loaded.devices.map(\.1) == [device]
+                && loaded.apps.map(\.number).contains(number)
+        )
         #expect(try await next.number(of: try #require(DeviceID("tablet"))).value > device.value + 4096)
         #expect(try await next.loadChannels().map(\.channel) == [channel])
         try next.check()
         for each in [store, next] { each.close() }
     }
 
-    @Test func `a cluster whose record was overwritten is known to a node that has seen it, and new to none`() async throws {
+    @Test func `a cluster whose record was overwritten is known to a node that has seen it, and new to none`()
+        async throws
+    {
         let changes = RecordChanges(log: log, barriers: LogBarriers(log: log, node: try #require(NodeName("a"))))
         _ = try await ClusterIdentity.open(partitions, at: clock.now(), changes)
         _ = await memory.append(LogMessage(.meta("cluster"), payload: ByteBuffer(string: "x")), to: .meta)

@@ -16,7 +16,7 @@ from test_cluster_node import options
 from test_cluster_nodes import nodes, trio
 from test_cluster_whole import ask
 
-#: What a writer can put before a payload: none of it is a header that a server or Herald would write.
+#: Header blocks that a writer can put before a payload, and that neither a server nor Herald would write.
 BLOCKS = [
     b"garbage", b"XATS\r\n\r\n", b"NATS/1.0\nA: b\r\n\r\n", b"NATS/1.0 503 No\r\nA: b\r\n\r\n", b"NATS/1.0 404 No Results\r\nA: b\r\n\r\n",
     b"NATS/1.0 100 Idle Heartbeat\r\nA: b\r\n\r\n", b"NATS/1.0\r\nA: b", b"NATS/1.0\r\nNats-Subject: z\r\nNats-Sequence: 1\r\n\r\n",

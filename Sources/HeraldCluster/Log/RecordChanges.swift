@@ -114,7 +114,9 @@ package final class RecordChanges: Sendable {
     func restore<Record: LogRecord & Equatable>(_ record: Record?, over entry: LogEntry, in stream: LogStream) {
         guard let record else { return }
         let known = Versioned(record, sequence: entry.sequence)
-        change(entry.subject, in: stream, from: known, isWhole: false, { _ in }) { _ in }
+        change(entry.subject, in: stream, from: known, isWhole: false) { _ in
+        } _: { _ in
+        }
     }
 
     private struct Change<Record: LogRecord & Equatable, Value: Sendable>: Sendable {

@@ -2,9 +2,9 @@ import CoreMetrics
 package import Logging
 import Synchronization
 
-/// What came from NATS and was not written by a node of this cluster for its place: it did not open under the cluster key.
+/// Records and messages from NATS that no node of this cluster wrote for their place: they did not open under the cluster key.
 ///
-/// It does nothing but to be named here, in the log of the service and in the metrics.
+/// They do nothing but to be named here, in the log of the service and in the metrics.
 package final class SetAside: Sendable {
     /// The time for which the last one counts as a problem.
     package static let memory = Duration.seconds(3600)
@@ -63,7 +63,7 @@ package final class SetAside: Sendable {
         last.map { now - $0 >= memory } ?? true
     }
 
-    /// What came within the last hour, in words; nil if nothing did.
+    /// A warning of what was set aside, until an hour after the last; nil if nothing was.
     package var warning: String? {
         let state = state.withLock { $0 }
         guard !Self.isOver(state.last, at: now()) else { return nil }

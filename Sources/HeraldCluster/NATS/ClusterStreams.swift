@@ -17,7 +17,7 @@ package struct ClusterStreams: Sendable {
     /// - Parameters:
     ///   - partitions: The partitions of a new cluster.
     ///   - mayBeNew: Whether a new cluster may be made.
-    ///   - known: The cluster's record as this node has seen it, for one that was overwritten; nil for none.
+    ///   - remembered: The cluster's record as this node has seen it, for one that was overwritten; nil for none.
     ///   - moment: The present moment.
     ///   - changes: The changes of the cluster's record.
     ///   - keepKey: Keeps the key of a new cluster, before its record is sealed under it.

@@ -16,9 +16,18 @@ package enum ClusterIdentity {
     }
 
     /// Writes the record again that somebody has overwritten.
-    /// - Parameter known: The record as this node has seen it.
+    /// - Parameters:
+    ///   - known: The record as this node has seen it.
+    ///   - changes: The changes of the record.
+    /// - Returns: The record as the log has it then.
+    /// - Throws: ``RecordChangeFailure``, or another error of the log.
     static func restore(_ known: ClusterRecord, _ changes: RecordChanges) async throws -> ClusterRecord {
-        try await changes.change(subject, in: .meta, from: Versioned<ClusterRecord>(), whenSetAside: Replacement { known }) {
+        try await changes.change(
+            subject,
+            in: .meta,
+            from: Versioned<ClusterRecord>(),
+            whenSetAside: Replacement { known }
+        ) {
             record in
             let cluster = record ?? known
             record = cluster
@@ -94,7 +103,9 @@ extension RecordChanges {
         _ edit: @escaping @Sendable (inout Record?) throws -> Value
     ) async throws -> Value {
         try await withCheckedThrowingContinuation { continuation in
-            change(subject, in: stream, from: known, whenSetAside: replacement, edit) { continuation.resume(with: $0.map(\.1)) }
+            change(subject, in: stream, from: known, whenSetAside: replacement, edit) {
+                continuation.resume(with: $0.map(\.1))
+            }
         }
     }
 }

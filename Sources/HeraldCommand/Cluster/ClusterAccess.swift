@@ -83,8 +83,7 @@ struct ClusterVisit {
     private func reports(of nodes: Set<NodeName>, _ incarnation: UInt32) async throws -> [NodeName: NodeReport] {
         // Nodes answer by name.
         guard let name = NodeName("command-\(String(UInt64.random(in: 0 ... .max), radix: 36))") else { return [:] }
-        let seal = key.seal.of(incarnation)
-        let messages = try NATSNodeMessages(link.connection, node: name, seal: seal, SetAside())
+        let messages = try key.messages(of: name, in: incarnation, link, SetAside())
         defer { messages.close() }
         return await NodeQuestions(exchange: messages.exchange).reports(of: nodes)
     }

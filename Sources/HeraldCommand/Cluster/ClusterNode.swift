@@ -125,7 +125,6 @@ final class ClusterNode: Sendable {
             }
             let setAside = SetAside(logger)
             let first = SealedLog(NATSLog(link.jetStream), key.seal, setAside)
-            let firstChanges = RecordChanges(log: first, barriers: LogBarriers(log: first, node: name))
             let streamSet = ClusterStreams(link.jetStream, replicas: configuration.replicas)
             let scheduler = EventLoopScheduler(link.connection.eventLoop)
             step("checking the streams of the cluster")
@@ -137,7 +136,7 @@ final class ClusterNode: Sendable {
                         mayBeNew: !hasDevices,
                         known: known,
                         at: clock.now(),
-                        firstChanges,
+                        RecordChanges(log: first, barriers: LogBarriers(log: first, node: name)),
                         keepKey: { try key.keep(in: folder) }
                     )
                 }
@@ -190,8 +189,7 @@ final class ClusterNode: Sendable {
             }
             let keeping = Task { try await membership.keep() }
             step("reading the cluster's records")
-            let seal = key.seal.of(cluster.incarnation)
-            let messages = try NATSNodeMessages(link.connection, node: name, seal: seal, setAside)
+            let messages = try key.messages(of: name, in: cluster.incarnation, link, setAside)
             let nodes = NodeList(own: own.claims, log: log, barriers: barriers, scheduler: scheduler)
             let store = ClusterStore(
                 log: log,

@@ -37,17 +37,17 @@ struct ClusterSession: Sendable {
             await link.connection.close()
             throw error
         }
-        return ClusterSession(node, configuration, link, key, incarnation: 0, clock, logger)
+        return ClusterSession(node, configuration, link: link, key: key, clock: clock, logger: logger)
     }
 
     private init(
         _ node: NodeName,
         _ configuration: ClusterConfiguration,
-        _ link: EngineLink,
-        _ key: NodeKey,
-        incarnation: UInt32,
-        _ clock: any WallClock,
-        _ logger: Logger
+        link: EngineLink,
+        key: NodeKey,
+        incarnation: UInt32 = 0,
+        clock: any WallClock,
+        logger: Logger
     ) {
         self.node = node
         self.configuration = configuration
@@ -63,7 +63,15 @@ struct ClusterSession: Sendable {
 
     /// The session for all streams of a cluster.
     func of(_ cluster: ClusterRecord) -> ClusterSession {
-        ClusterSession(node, configuration, link, key, incarnation: cluster.incarnation, clock, logger)
+        ClusterSession(
+            node,
+            configuration,
+            link: link,
+            key: key,
+            incarnation: cluster.incarnation,
+            clock: clock,
+            logger: logger
+        )
     }
 
     func close() async { await link.connection.close() }

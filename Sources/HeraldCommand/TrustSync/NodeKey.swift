@@ -34,6 +34,17 @@ struct NodeKey: Sendable {
     /// The seal of everything that the node writes to NATS.
     var seal: RecordSeal { RecordSeal(key.recordKey) }
 
+    /// The messages of a node, sealed for an incarnation of the cluster.
+    /// - Throws: If the connection takes no more subscriptions.
+    func messages(
+        of node: NodeName,
+        in incarnation: UInt32,
+        _ link: EngineLink,
+        _ setAside: SetAside
+    ) throws -> NATSNodeMessages {
+        try NATSNodeMessages(link.connection, node: node, seal: seal.of(incarnation), setAside)
+    }
+
     /// Keeps the key in a folder that may lack it.
     func keep(in folder: DataFolder) throws {
         if source != .folder { try JoiningFolder.keep(key, at: folder.path) }

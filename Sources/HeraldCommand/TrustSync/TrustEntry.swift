@@ -66,7 +66,9 @@ struct TrustEntry: Sendable {
         }
     }
 
-    /// The record of the cluster's trust. A node that has the cluster's authority writes it again if somebody has overwritten it.
+    /// The record of the cluster's trust.
+    ///
+    /// A node that has the cluster's authority writes it again if somebody has overwritten it.
     private func cluster(_ authority: [UInt8]?, _ changes: RecordChanges) async throws -> ClusterTrust? {
         do {
             return try await ClusterTrust.read(changes)

@@ -36,6 +36,10 @@ package struct ClusterKey: Sendable {
 
     /// The key for records of the log and messages between nodes: 256 bits.
     package var recordKey: SymmetricKey {
-        HKDF<SHA256>.deriveKey(inputKeyMaterial: secret, info: Array("herald records".utf8), outputByteCount: Self.length)
+        HKDF<SHA256>.deriveKey(
+            inputKeyMaterial: secret,
+            info: Array("herald records".utf8),
+            outputByteCount: Self.length
+        )
     }
 }
