@@ -132,7 +132,7 @@ let package = Package(
         herald("HeraldStores", ["HeraldModel", "HeraldMailbox", "HeraldTrust", "CPosix", grdb, grdbSQLite, logging]),
         herald(
             "HeraldCluster",
-            ["HeraldModel", "HeraldMailbox", "HeraldNATS", crypto, logging, coreMetrics, nioCore]
+            ["HeraldModel", "HeraldMailbox", "HeraldNATS", crypto, cryptoExtras, logging, coreMetrics, nioCore]
         ),
         herald(
             "HeraldWeb",
@@ -256,8 +256,8 @@ let package = Package(
         tests(
             "HeraldClusterTests",
             [
-                "HeraldCluster", "HeraldMailbox", "HeraldModel", "HeraldNATS", "HeraldTestSupport", logging, nioCore,
-                nioPosix,
+                "HeraldCluster", "HeraldMailbox", "HeraldModel", "HeraldNATS", "HeraldTestSupport", crypto, logging,
+                nioCore, nioPosix,
             ]
         ),
         tests(
@@ -369,7 +369,7 @@ if Context.environment["HERALD_DEVELOPMENT"] != nil {
             "ClusterBench",
             [
                 "LoadKit", "HeraldCluster", "HeraldMailbox", "HeraldModel", "HeraldNATS", allocator, argumentParser,
-                logging, nioCore, nioPosix,
+                crypto, logging, nioCore, nioPosix,
             ]
         ),
         benchmark("DeviceLoad", ["LoadKit", "HeraldWire", argumentParser, nioCore, nioPosix, nioSSL]),

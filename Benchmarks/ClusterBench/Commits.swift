@@ -1,3 +1,4 @@
+import Crypto
 import HeraldCluster
 import HeraldMailbox
 import HeraldModel
@@ -44,13 +45,17 @@ final class StoreCommits: Commits, MailboxStoreReporter {
 
     init(_ jetStream: JetStream, replicas: Int) async throws {
         guard let node = NodeName("bench"), let partitions = Partitions(count: 1) else { fatalError("a constant") }
-        let log = NATSLog(jetStream)
+        let first = SealedLog(
+            NATSLog(jetStream),
+            RecordSeal(SymmetricKey(data: Array(repeating: UInt8(7), count: 32))),
+            SetAside()
+        )
         let clock = ServiceClock()
-        let barriers = LogBarriers(log: log, node: node)
+        let changes = RecordChanges(log: first, barriers: LogBarriers(log: first, node: node))
         let cluster = try await ClusterStreams(jetStream, replicas: replicas)
-            .open(partitions, at: clock.now(), RecordChanges(log: log, barriers: barriers))
+            .open(partitions, at: clock.now(), changes)
         store = ClusterStore(
-            log: log,
+            log: first.of(cluster.incarnation),
             cluster: cluster,
             own: ClaimRecord(node: node, incarnation: 1),
             journal: NoJournal(),

@@ -79,6 +79,10 @@ package enum ClusterLimits {
     /// A device needs one in its life: 2³² numbers are 1,000,000 blocks.
     package static let deviceNumberBlock: UInt64 = 4096
 
+    /// Numbers, or blocks of device numbers, that are left out above all known ones when the counter was overwritten: other nodes
+    /// may have taken some that nobody has seen.
+    package static let lostNumbers: UInt64 = 256
+
     /// The interval in which a follower proves that it is fresh.
     ///
     /// A node writes a barrier to each of its streams in it: 16 with 4 partitions.

@@ -65,6 +65,7 @@ package final class ClusterStore: Sendable {
                 barriers: barriers,
                 scheduler: scheduler,
                 freshness: freshness,
+                hearsSetAside: true,
                 apply: apply
             )
         }

@@ -29,7 +29,11 @@ extension StoreEngine {
     ) { clock in
         let partitions = try #require(Partitions(count: 1))
         let cluster = ClusterRecord(incarnation: 5, partitions: partitions, created: clock.now())
-        return try await ClusterFixture(log: MemoryLog(answersLater: true), cluster: cluster, clock: clock)
+        return try await ClusterFixture(
+            log: MemoryLog(answersLater: true).sealed(of: 5),
+            cluster: cluster,
+            clock: clock
+        )
     }
 
     static let natsServer = StoreEngine(
@@ -40,12 +44,12 @@ extension StoreEngine {
     ) { clock in
         let connection = try await NATSServer.shared.connection()
         let jetStream = JetStream(connection)
-        let log = NATSLog(jetStream)
+        let log = NATSLog(jetStream).sealed(of: 0)
         let changes = RecordChanges(log: log, barriers: LogBarriers(log: log, node: try ClusterFixture.node))
         let partitions = try #require(Partitions(count: 1))
         let streams = ClusterStreams(jetStream, replicas: 1)
         let cluster = try await streams.open(partitions, at: clock.now(), changes)
-        return try await ClusterFixture(log: log, cluster: cluster, clock: clock) {
+        return try await ClusterFixture(log: log.of(cluster.incarnation), cluster: cluster, clock: clock) {
             for stream in LogStream.all(of: partitions) { try? await jetStream.deleteStream(stream.name) }
             await connection.close()
         }

@@ -53,6 +53,9 @@ final class MemoryLog: ReplicatedLog {
     /// The present followers hear nothing more.
     func dropFollowers() { state.withLock { $0.followers = [] } }
 
+    /// The newest entries of a stream, by subject.
+    func newest(in stream: LogStream) -> [LogSubject: LogEntry] { state.withLock { $0.newest[stream] ?? [:] } }
+
     /// The number of appended messages, without barriers.
     var appends: Int { state.withLock { $0.appends } }
 
@@ -92,7 +95,12 @@ final class MemoryLog: ReplicatedLog {
         if let expected = message.expectedSequence, expected != present { return .moved(present) }
         let sequence = (state.last[stream] ?? 1000) + 1
         state.last[stream] = sequence
-        let entry = LogEntry(subject: message.subject, sequence: sequence, payload: message.payload)
+        let entry = LogEntry(
+            subject: message.subject,
+            sequence: sequence,
+            payload: message.payload,
+            condition: message.expectedSequence
+        )
         state.newest[stream, default: [:]][message.subject] = entry
         for follower in state.followers where follower.stream == stream { follower.add([entry]) }
         return fault == nil ? .stored(sequence) : .unknown

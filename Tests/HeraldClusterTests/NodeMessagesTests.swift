@@ -1,3 +1,4 @@
+import Crypto
 import HeraldCluster
 import HeraldNATS
 import NIOCore
@@ -66,8 +67,9 @@ import Testing
 
     @Test func `a large answer travels over a server in parts`() async throws {
         let connection = try await NATSServer.shared.connection()
-        let asking = try NATSNodeMessages(connection, node: a)
-        let other = try NATSNodeMessages(connection, node: b)
+        let (seal, setAside) = (RecordSeal(SymmetricKey(size: .bits256)).of(7), SetAside())
+        let asking = try NATSNodeMessages(connection, node: a, seal: seal, setAside)
+        let other = try NATSNodeMessages(connection, node: b, seal: seal, setAside)
         let large = ByteBuffer(bytes: (0..<2_500_000).map { UInt8(truncatingIfNeeded: $0 >> 8) })
         other.exchange.receive(.ring) { _, _, reply in reply(large) }
         let answers = await withCheckedContinuation { continuation in
@@ -84,6 +86,17 @@ import Testing
         var first = messages.makeAsyncIterator()
         #expect(await first.next() == "a1")
         #expect(await first.next() == "a2")
+        // What another one sends, or moves from another subject, is dropped.
+        #expect(setAside.warning == nil)
+        for forged in [
+            ByteBuffer(string: "x"), ByteBuffer(), try #require(seal.seal(ByteBuffer(), at: "hrld.node.a.once")),
+        ] {
+            try connection.publish(forged, to: "hrld.node.b.once")
+        }
+        asking.exchange.send(ByteBuffer(string: "3"), as: .once, to: b)
+        #expect(await first.next() == "a3")
+        #expect(try #require(setAside.warning).contains("3 records or messages were set aside"))
+        #expect(try #require(setAside.warning).contains("hrld.node.b.once"))
         asking.close()
         other.close()
         await connection.close()

@@ -41,10 +41,17 @@ final class TrustNode: Sendable {
         var configuration = ClusterConfiguration()
         configuration.key = key
         configuration.acceptsLoss = acceptsLoss
+        let key = try NodeKey(configuration, DataFolder(path: folder))
+        let log = SealedLog(log, key.seal, SetAside())
         let barriers = LogBarriers(log: log, node: try #require(NodeName(name)))
+        let changes = RecordChanges(log: log, barriers: barriers)
+        // As a start does it, before the trust.
+        let partitions = try #require(Partitions(count: 1))
+        _ = try await key.opening { try await ClusterIdentity.open(partitions, at: clock.now(), changes) }
         let entry = TrustEntry(
             configuration: configuration,
             folder: DataFolder(path: folder),
+            key: key,
             hostnames: ["\(name).example.com"],
             clock: clock,
             step: { _ in },
@@ -54,7 +61,7 @@ final class TrustNode: Sendable {
             TrustEntry.Connection(
                 log: log,
                 barriers: barriers,
-                changes: RecordChanges(log: log, barriers: barriers),
+                changes: changes,
                 scheduler: StandingTime()
             )
         )

@@ -60,10 +60,33 @@ import Testing
         await #expect(throws: OtherTrust.noKey) { try await node("b") }
         let stranger = try await TrustNode("s", TrustTestLog(), clock)
         await #expect(throws: OtherTrust.otherKey) { try await node("b", key: stranger.key) }
-        await #expect(throws: OtherTrust.otherAuthority) { try await node("b", folder: stranger.path) }
+        await #expect(throws: OtherTrust.otherKey) { try await node("b", folder: stranger.path) }
         await #expect(throws: CommandError.self) { try await node("b", key: first.key, folder: stranger.path) }
+        try FileManager.default.removeItem(atPath: stranger.key)
+        await #expect(throws: OtherTrust.otherAuthority) {
+            try await node("b", key: first.key, folder: stranger.path)
+        }
         let again = try await node("a", folder: first.path)
         #expect(try await again.common() == first.common())
+    }
+
+    @Test func `what somebody overwrites in the log is shared again, and nobody's revocation is lost`() async throws {
+        let first = try await node("a")
+        let device = try await first.trust.devices.enroll(name: "lost", now: clock.now()).record
+        try await first.trust.devices.revoke(device.id.name, now: clock.now())
+        try await first.settle()
+        let facts = [SharedKey(.device, device.id.name), SharedKey(.file, SharedFile.Name.root.rawValue), .tokenKeys]
+        for subject in facts.map({ LogSubject.trust($0.subject) }) + [.meta("trust")] {
+            log.append(LogMessage(subject, payload: ByteBuffer(string: "x")), to: .trust) { _ in }
+        }
+        await #expect(throws: RecordError.setAside(.meta("trust"))) { try await node("b", key: first.key) }
+        try await first.sync.catchUp()
+        try await first.settle()
+        // The node's next start writes the record of the cluster's trust.
+        let again = try await node("a", folder: first.path)
+        let second = try await node("b", key: first.key)
+        #expect(try await second.common() == again.common())
+        #expect(isRevoked(device, at: second))
     }
 
     @Test func `changes at two nodes come to both, and a revocation wins over a renewal`() async throws {

@@ -39,7 +39,12 @@ final class TrustTestLog: ReplicatedLog {
         let present = state.entries[message.subject]?.sequence ?? 0
         if let expected = message.expectedSequence, expected != present { return (.moved(present), []) }
         state.last += 1
-        let entry = LogEntry(subject: message.subject, sequence: state.last, payload: message.payload)
+        let entry = LogEntry(
+            subject: message.subject,
+            sequence: state.last,
+            payload: message.payload,
+            condition: message.expectedSequence
+        )
         state.entries[message.subject] = entry
         for follower in state.followers { follower.add([entry]) }
         guard !message.subject.text.contains(".barrier."), let fault = state.fault.take() else {

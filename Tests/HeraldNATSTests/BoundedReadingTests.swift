@@ -30,6 +30,18 @@ import Testing
             }
         }
 
+        /// The part, with a status that the writer of the message gave it.
+        var withStatus: NATSMessage {
+            let message = message
+            return NATSMessage(
+                subject: message.subject,
+                replyTo: nil,
+                status: NATSStatus(code: 404, description: "No Results"),
+                headers: message.headers,
+                payload: message.payload
+            )
+        }
+
         private func message(_ lines: String, status: NATSStatus? = nil, payload: String = "") -> NATSMessage {
             NATSMessage(
                 subject: "_INBOX.me.0",
@@ -51,6 +63,16 @@ import Testing
             if let outcome = reading.received(part.message) { return outcome }
         }
         return nil
+    }
+
+    @Test func `a stored message is one, whatever status its writer gave it`() {
+        var reading = BoundedReading(bound: 12, byteLimit: 10_000)
+        #expect(reading.received(Self.first.withStatus) == nil && reading.received(Self.second.withStatus) == nil)
+        guard case .complete(let messages, 12)? = reading.received(Self.end.message) else {
+            Issue.record("it is not complete")
+            return
+        }
+        #expect(messages.map(\.subject) == ["a", "b"])
     }
 
     @Test func `a whole answer as of the bound is complete, and not before its end`() {

@@ -91,11 +91,13 @@ import Testing
         arguments: [
             ("NATS/1.0\r\n\r\n", nil, []), ("NATS/1.0 404 No Messages\r\n\r\n", 404, []),
             ("NATS/1.0\r\nA: 1\r\na:2\r\nA:  3 \r\nno colon\r\n: x\r\n\r\n", nil, ["1", "3"]),
-            ("NATS/2.0\r\nA: 1\r\n\r\n", nil, []), ("NATS/1.0\r\nA: 1", nil, []), ("xx\r\n", nil, []),
+            // The fields that a server appended to a malformed block count.
+            ("NATS/2.0 503\r\nA: 1\r\n\r\n", nil, ["1"]), ("xxA: 0\r\nA: 1\r\n\r\n", nil, ["1"]),
+            ("NATS/1.0\nA: 1\r\n\r\n", nil, ["1"]), ("NATS/1.0\r\nA: 1", nil, []), ("xx\r\n", nil, []),
             ("NATS/1.0 5030\r\n\r\n", nil, []), ("NATS/1.0 5\r\n\r\n", nil, []),
         ] as [(String, Int?, [String])]
     )
-    func `a header block gives status and fields; a malformed one gives none`(
+    func `a header block gives status and fields; a malformed one has no status`(
         block: String,
         status: Int?,
         values: [String]
@@ -112,6 +114,33 @@ import Testing
         #expect(message.headers.value("A") == values.first)
         #expect(message.headers.lastValue("A") == values.last)
         #expect(message.headers.number("A") == values.first.flatMap { UInt64($0) })
+    }
+
+    @Test(
+        arguments: [
+            ("NATS/1.0\r\nNats-Expected-Last-Subject-Sequence: 7\r\nNats-TTL: 1\r\n\r\n", 7),
+            ("NATS/1.0\r\nNats-Expected-Last-Subject-Sequence: 0\r\n\r\n", 0), ("NATS/1.0\r\n\r\n", nil),
+            // A server does not see these: what they say is no condition.
+            ("NATS/1.0\nNats-Expected-Last-Subject-Sequence: 7\r\n\r\n", nil),
+            ("xx\r\nNats-Expected-Last-Subject-Sequence: 7\r\n\r\n", nil),
+            ("NATS/1.0\r\nA: b\nNats-Expected-Last-Subject-Sequence: 7\r\n\r\n", nil),
+            ("NATS/1.0\r\nNats-Expected-Last-Subject-Sequence: 7x\r\n\r\n", nil),
+            ("NATS/1.0\r\nNats-Expected-Last-Subject-Sequence: \r\n\r\n", nil),
+            // It was one on another subject.
+            (
+                "NATS/1.0\r\nNats-Expected-Last-Subject-Sequence: 7\r\n"
+                    + "Nats-Expected-Last-Subject-Sequence-Subject: b\r\n\r\n", nil
+            ),
+        ] as [(String, UInt64?)]
+    )
+    func `a condition is one that the server has checked`(block: String, condition: UInt64?) throws {
+        let count = block.utf8.count
+        let operations = try read([Array("HMSG a 2 \(count) \(count)\r\n\(block)\r\n".utf8)[...]])
+        guard case .message(let delivery) = try #require(operations.first) else {
+            Issue.record("no message")
+            return
+        }
+        #expect(delivery.message.headers.expectedLastSubjectSequence == condition)
     }
 
     @Test func `a message is written as the protocol says`() throws {

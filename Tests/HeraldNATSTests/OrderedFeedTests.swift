@@ -73,6 +73,17 @@ import Testing
         }
     }
 
+    @Test func `a message of the stream is one, whatever status its writer gave it`() {
+        var feed = OrderedFeed()
+        feed.begin()
+        let codes = [100, 404, 409, 503]
+        let effects = codes.enumerated().map { index, code in
+            let place = "$JS.ACK.S.C.1.\(index + 5).\(index + 1).0.9"
+            return play(&feed, [control("", replyTo: place, code: code)])
+        }
+        #expect(effects == [["5"], ["6"], ["7"], ["8"]])
+    }
+
     @Test func `a heartbeat shows what is missing, and that nothing waits`() {
         var feed = OrderedFeed()
         feed.begin()

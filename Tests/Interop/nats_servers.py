@@ -212,6 +212,8 @@ class NATSTrio:
         ]
         for server in self.servers:
             server.others = [other for other in self.servers if other is not server]
+        #: A file with the cluster key of the nodes on them, for commands beside the nodes.
+        self.key = None
 
     def start(self):
         """Starts those that do not run, and waits until none is behind.

@@ -92,10 +92,13 @@ def test_a_single_machine_becomes_a_cluster(trio, fresh, tmp_path):
     # An import that fails half way is repeated, and no node serves what it has left.
     shutil.move(*hidden("ledger.db"))
     assert "ledger.db" in refused("cluster", "import", service.data, *options(trio))
-    assert "has not ended" in refusal(tmp_path / "early", *options(trio, "early"))
+    key_file = str(service.data / "trust" / "cluster.key")
+    assert "has not ended" in refusal(tmp_path / "early", *options(trio, "early"), "--cluster-key", key_file)
+    assert "lacks the key of the cluster" in refusal(tmp_path / "keyless", *options(trio, "early"))
     stranger = fresh().start()
     stranger.stop()
-    assert "import of another folder" in refused("cluster", "import", stranger.data, *options(trio))
+    # Without the key of the other folder, this one cannot see how far the cluster is.
+    assert "the cluster is not empty" in refused("cluster", "import", stranger.data, *options(trio))
     shutil.move(*reversed(hidden("ledger.db")))
     assert "devices of a single machine" in refusal(service.data, *options(trio))
     taken = json.loads(herald("cluster", "import", service.data, *options(trio), "--json").stdout)

@@ -22,7 +22,7 @@ def trio(tmp_path):
 @pytest.fixture
 def nodes(trio, fresh):
     first = fresh(*options(trio, "node1")).start()
-    key = str(first.data / "trust" / "cluster.key")
+    trio.key = key = str(first.data / "trust" / "cluster.key")
     return [first] + [fresh(*options(trio, f"node{number}"), "--cluster-key", key).start() for number in (2, 3)]
 
 

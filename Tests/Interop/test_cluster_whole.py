@@ -17,9 +17,10 @@ from test_cluster_nodes import nodes, trio
 
 
 def cluster(trio, *command, check=True):
-    """`herald cluster …` with the settings of these servers."""
+    """`herald cluster …` with the settings of these servers, and the key of their nodes."""
     name, value, *_, monitor, monitors = options(trio)
-    return herald("cluster", *command, name, value, monitor, monitors, check=check)
+    key = ["--cluster-key", trio.key] if trio.key else []
+    return herald("cluster", *command, name, value, monitor, monitors, *key, check=check)
 
 
 def states(trio):

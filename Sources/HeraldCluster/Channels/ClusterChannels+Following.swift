@@ -8,6 +8,10 @@ extension ClusterChannels {
     /// Applies what the follower of a stream reports.
     func apply(_ entries: [LogEntry], of stream: LogStream) {
         for entry in entries {
+            if entry.isSetAside {
+                restore(entry)
+                continue
+            }
             do throws(RecordError) {
                 switch stream {
                 case .channels: try applyChannel(entry)
@@ -22,6 +26,13 @@ extension ClusterChannels {
                 )
             }
         }
+    }
+
+    /// Writes a channel again whose record somebody has overwritten.
+    private func restore(_ entry: LogEntry) {
+        guard let id = entry.subject.channel else { return }
+        let known = contents.withLock { $0.channels[id]?.record }
+        changes.restore(known, over: entry, in: .channels)
     }
 
     private func applyChannel(_ entry: LogEntry) throws(RecordError) {

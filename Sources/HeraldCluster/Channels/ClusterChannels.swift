@@ -33,7 +33,7 @@ package final class ClusterChannels: Sendable {
 
     let node: NodeName
     private let log: any ReplicatedLog
-    private let changes: RecordChanges
+    let changes: RecordChanges
     let journal: any JournalStore
     let clock: any WallClock
     private let scheduler: any ClusterScheduler

@@ -134,6 +134,7 @@ package struct ClusterExport: Sendable {
     }
 
     private func entry(_ entry: LogEntry, of stream: LogStream) throws -> StoreEntry? {
+        guard !entry.isSetAside else { return nil }
         do throws(RecordError) {
             return entry.isTombstone ? end(entry, of: stream) : try content(entry, of: stream)
         } catch {

@@ -27,7 +27,12 @@ extension ClusterIdentity {
             created: moment,
             importSource: source
         )
-        try await changes.change(subject, in: .meta, from: Versioned<ClusterRecord>()) { record in
+        try await changes.change(
+            subject,
+            in: .meta,
+            from: Versioned<ClusterRecord>(),
+            whenSetAside: Replacement { throw ImportProblem.notEmpty }
+        ) { record in
             try record?.checkImport(of: source)
             record = new
         }

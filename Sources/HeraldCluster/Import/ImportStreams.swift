@@ -11,6 +11,7 @@ extension ClusterStreams {
     ///   - taken: The numbers of the folder's devices.
     ///   - moment: The present moment.
     ///   - changes: The changes of the cluster's record.
+    ///   - keepKey: Keeps the cluster key, before the first record is sealed under it.
     /// - Returns: The record of the cluster, with the mark.
     /// - Throws: ``ImportProblem``, ``StreamProblem``, or an error of the log.
     package func openForImport(
@@ -18,12 +19,19 @@ extension ClusterStreams {
         _ partitions: Partitions,
         without taken: some Sequence<DeviceNumber>,
         at moment: WallTime,
-        _ changes: RecordChanges
+        _ changes: RecordChanges,
+        keepKey: () throws -> Void
     ) async throws -> ClusterRecord {
         try await open(.meta, isNew: true, at: moment)
-        let former = try await ClusterIdentity.read(changes)
+        let former: ClusterRecord?
+        do {
+            former = try await ClusterIdentity.read(changes)
+        } catch OtherTrust.otherKey {
+            throw ImportProblem.notEmpty
+        }
         let streams = LogStream.all(of: partitions).filter { $0 != .meta }
         if let former { try former.checkImport(of: source) } else { try await checkEmpty(streams) }
+        try keepKey()
         let cluster = try await ClusterIdentity.beginImport(of: source, partitions, without: taken, at: moment, changes)
         if let former {
             try await ClusterTrust.remove(changes)

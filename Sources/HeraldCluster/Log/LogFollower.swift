@@ -71,6 +71,7 @@ package final class LogFollower: Sendable {
     private let log: any ReplicatedLog
     private let barriers: LogBarriers
     private let scheduler: any ClusterScheduler
+    private let hearsSetAside: Bool
     private let apply: @Sendable ([LogEntry]) -> Void
     private let state: Mutex<State>
 
@@ -83,6 +84,7 @@ package final class LogFollower: Sendable {
     ///   - barriers: The barriers of this node.
     ///   - scheduler: Runs the proofs of freshness.
     ///   - freshness: Is told of each: it lasts for ``ClusterLimits/followerFreshness``.
+    ///   - hearsSetAside: Whether `apply` takes entries that are set aside, too.
     ///   - apply: Takes over what the log has: first the newest entry of each subject, then all that comes, in the order of
     ///     the log. Tombstones are among them, barriers are not. It runs on one thread at a time.
     package init(
@@ -93,8 +95,10 @@ package final class LogFollower: Sendable {
         barriers: LogBarriers,
         scheduler: any ClusterScheduler,
         freshness: Freshness = Freshness(),
+        hearsSetAside: Bool = false,
         apply: @escaping @Sendable ([LogEntry]) -> Void
     ) {
+        self.hearsSetAside = hearsSetAside
         self.stream = stream
         self.freshness = freshness
         self.filters = filters ?? stream.records
@@ -251,7 +255,7 @@ package final class LogFollower: Sendable {
     }
 
     fileprivate func received(_ entries: [LogEntry]) {
-        let records = entries.filter { $0.subject != barrier }
+        let records = entries.filter { $0.subject != barrier && (hearsSetAside || !$0.isSetAside) }
         if !records.isEmpty { apply(records) }
         guard let last = entries.last?.sequence else { return }
         let now = scheduler.now

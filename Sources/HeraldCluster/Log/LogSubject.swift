@@ -84,6 +84,13 @@ package struct LogSubject: Hashable, Sendable, CustomStringConvertible {
         LogSubject("hrld.reg.\(partition.index).\(SubjectText.of(device))")
     }
 
+    /// The device of the subject of a device's registrations; nil for every other subject.
+    package var registeredDevice: DeviceNumber? {
+        let parts = text.split(separator: ".", omittingEmptySubsequences: false)
+        guard parts.count == 4, parts[1] == "reg" else { return nil }
+        return SubjectText.device(parts[3])
+    }
+
     /// A record of the cluster itself; `name` is one part, or two.
     package static func meta(_ name: String) -> LogSubject { LogSubject("hrld.meta.\(name)") }
 

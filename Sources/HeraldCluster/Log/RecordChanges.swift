@@ -14,6 +14,13 @@ package struct Versioned<Record: LogRecord & Equatable>: Sendable {
 
 extension Versioned: Equatable {}
 
+/// Makes the record with which a change begins if the log's own is set aside; throwing fails the change.
+package struct Replacement<Record: Sendable>: Sendable {
+    let make: @Sendable () throws -> Record?
+
+    init(_ make: @escaping @Sendable () throws -> Record?) { self.make = make }
+}
+
 /// Changes of single records, by compare-and-set.
 ///
 /// An edit may run more than once: on what this node knows, then on what the log has if that differs, or if an answer was
@@ -40,6 +47,7 @@ package final class RecordChanges: Sendable {
     ///   - known: What this node knows of the record.
     ///   - isWhole: Whether it knows all of it. If not, the record is written even if the edit changes nothing that is known.
     ///   - timeToLive: The time after which the log removes what is written; nil to keep it.
+    ///   - replacement: The record to begin with if the log's own is set aside; by default what this node knows.
     ///   - edit: The change; its value is handed on.
     ///   - done: Called once, from any thread, possibly before this returns: with the record that the log has now and the
     ///     edit's value, or with a ``RecordChangeFailure``, the edit's error, or a ``RecordError``.
@@ -49,10 +57,18 @@ package final class RecordChanges: Sendable {
         from known: Versioned<Record>,
         isWhole: Bool = true,
         timeToLive: Duration? = nil,
+        whenSetAside replacement: Replacement<Record>? = nil,
         _ edit: @escaping @Sendable (inout Record?) throws -> Value,
         _ done: @escaping @Sendable (Result<(Versioned<Record>, Value), any Error>) -> Void
     ) {
-        let change = Change(subject: subject, stream: stream, timeToLive: timeToLive, edit: edit, done: done)
+        let change = Change(
+            subject: subject,
+            stream: stream,
+            timeToLive: timeToLive,
+            replacement: replacement ?? Replacement { known.record },
+            edit: edit,
+            done: done
+        )
         if uncertain.withLock({ $0.contains(subject) }) {
             reread(change, isWhole: false, after: Attempt(mayHappenLate: true))
         } else {
@@ -60,7 +76,7 @@ package final class RecordChanges: Sendable {
         }
     }
 
-    /// Reads a record as of this call, or later.
+    /// Reads a record as of this call, or later; fails with ``RecordError/setAside(_:)`` for one that no node wrote.
     package func read<Record: LogRecord & Equatable>(
         _ subject: LogSubject,
         in stream: LogStream,
@@ -68,11 +84,17 @@ package final class RecordChanges: Sendable {
         _ done: @escaping @Sendable (Result<Versioned<Record>, any Error>) -> Void
     ) {
         barriers.read([subject], in: stream) { result in
-            done(Result { try RecordChanges.newest(try result.get(), as: Record.self) })
+            done(
+                Result { () throws -> Versioned<Record> in
+                    let entries = try result.get()
+                    if let entry = entries.last, entry.isSetAside { throw RecordError.setAside(entry.subject) }
+                    return try RecordChanges.newest(entries, as: Record.self)
+                }
+            )
         }
     }
 
-    /// Reads a record as of a sequence that it has had, or later, from any replica.
+    /// Reads a record as of a sequence that it has had, or later, from any replica; one that is set aside counts as none.
     ///
     /// Another node may have changed it since: only a compare-and-set on the result tells.
     package func look<Record: LogRecord & Equatable>(
@@ -86,10 +108,22 @@ package final class RecordChanges: Sendable {
         }
     }
 
+    /// Writes a record again that was overwritten by an entry which is set aside; nothing happens without one.
+    ///
+    /// If the log cannot be written, the next change of the record replaces the entry.
+    func restore<Record: LogRecord & Equatable>(_ record: Record?, over entry: LogEntry, in stream: LogStream) {
+        guard let record else { return }
+        let known = Versioned(record, sequence: entry.sequence)
+        change(entry.subject, in: stream, from: known, isWhole: false) { _ in
+        } _: { _ in
+        }
+    }
+
     private struct Change<Record: LogRecord & Equatable, Value: Sendable>: Sendable {
         let subject: LogSubject
         let stream: LogStream
         let timeToLive: Duration?
+        let replacement: Replacement<Record>
         let edit: @Sendable (inout Record?) throws -> Value
         let done: @Sendable (Result<(Versioned<Record>, Value), any Error>) -> Void
 
@@ -136,9 +170,13 @@ package final class RecordChanges: Sendable {
     }
 
     private func reread<Record, Value>(_ change: Change<Record, Value>, isWhole: Bool, after attempt: Attempt) {
-        read(change.subject, in: change.stream, as: Record.self) { [self] result in
+        barriers.read([change.subject], in: change.stream) { [self] result in
             do {
-                self.attempt(change, from: try result.get(), isWhole: isWhole, attempt)
+                let entries = try result.get()
+                let isSetAside = entries.last?.isSetAside ?? false
+                var newest = try Self.newest(entries, as: Record.self)
+                if isSetAside { newest.record = try change.replacement.make() }
+                self.attempt(change, from: newest, isWhole: isWhole && !isSetAside, attempt)
             } catch LogFailure.refused(let refusal) {
                 fail(change, .refused(refusal), attempt)
             } catch is LogFailure {
@@ -164,7 +202,8 @@ package final class RecordChanges: Sendable {
 
     private static func newest<Record>(_ entries: [LogEntry], as _: Record.Type) throws -> Versioned<Record> {
         guard let entry = entries.last else { return Versioned() }
-        return Versioned(entry.isTombstone ? nil : try Record(entry.payload), sequence: entry.sequence)
+        let isThere = !entry.isTombstone && !entry.isSetAside
+        return Versioned(isThere ? try Record(entry.payload) : nil, sequence: entry.sequence)
     }
 }
 

@@ -56,6 +56,8 @@ package struct LogMessage: Sendable {
     package var timeToLive: Duration?
     /// The time for the answer, after which the outcome is unknown.
     package var answerTime: Duration
+    /// Whether ``SealedLog`` seals it.
+    package var isSealed = true
 
     package init(
         _ subject: LogSubject,
@@ -122,15 +124,27 @@ package struct LogEntry: Sendable {
     package let subject: LogSubject
     package let sequence: UInt64
     package let payload: ByteBuffer
+    /// The sequence that the newest message of the subject had when the log took it, 0 for none; nil if it was no condition.
+    package let condition: UInt64?
+    /// Whether no node of the cluster wrote it for this place; the payload is empty then, and nothing is known of the subject.
+    package let isSetAside: Bool
 
-    package init(subject: LogSubject, sequence: UInt64, payload: ByteBuffer) {
+    package init(
+        subject: LogSubject,
+        sequence: UInt64,
+        payload: ByteBuffer,
+        condition: UInt64? = nil,
+        isSetAside: Bool = false
+    ) {
         self.subject = subject
         self.sequence = sequence
         self.payload = payload
+        self.condition = condition
+        self.isSetAside = isSetAside
     }
 
     /// Whether it only says that the subject is empty.
-    package var isTombstone: Bool { payload.readableBytes == 0 }
+    package var isTombstone: Bool { payload.readableBytes == 0 && !isSetAside }
 }
 
 /// The reason why a read failed.

@@ -324,7 +324,9 @@ extension ClusterMailbox: MailboxStore {
     private func appendTombstone(_ removal: MailboxPartition.Removal, _ share: Share) {
         let slot = removal.slot
         let subject = LogSubject.slot(slot.slot, generation: slot.generation, share.partition)
-        log.append(.tombstone(subject, expecting: removal.sequence), to: .mailbox(share.partition)) { [self] outcome in
+        var message = LogMessage.tombstone(subject, expecting: removal.sequence)
+        message.isSealed = false
+        log.append(message, to: .mailbox(share.partition)) { [self] outcome in
             guard share.state.withLock({ $0.removed(removal, outcome) }) else { return }
             scheduler.run(after: ClusterLimits.removalRetry) { [self] in
                 for removal in share.state.withLock({ $0.retryRemovals() }) { appendTombstone(removal, share) }
@@ -367,7 +369,7 @@ extension ClusterMailbox: MailboxStore {
     }
 
     private func notification(_ entry: LogEntry) -> StoredNotification? {
-        guard !entry.isTombstone, let (slot, generation) = entry.subject.slot else { return nil }
+        guard !entry.isTombstone, !entry.isSetAside, let (slot, generation) = entry.subject.slot else { return nil }
         do {
             let notification = try SlotRecord(entry.payload).notification(to: slot)
             return StoredNotification(notification: notification, generation: generation, sequence: entry.sequence)

@@ -22,24 +22,41 @@ package struct ClusterRecords: Sendable {
     package let nodes: [SeenNode]
     /// Nil before the first node has started.
     package let partitions: Partitions?
+    /// 0 before the first node has started.
+    package let incarnation: UInt32
     /// The time of the server that leads the records' stream; nil if it does not say it.
     package let now: WallTime?
 
     /// Reads the records.
-    /// - Throws: `JetStreamError`, or ``LogFailure``.
-    package init(_ jetStream: JetStream) async throws {
+    /// - Parameters:
+    ///   - jetStream: The connection to the servers.
+    ///   - seal: The seal of the cluster.
+    /// - Throws: `JetStreamError`, ``LogFailure``, or ``OtherTrust/otherKey``.
+    package init(_ jetStream: JetStream, seal: RecordSeal) async throws {
+        let open = { (message: StoredMessage) in
+            seal.open(
+                message.payload,
+                at: message.subject,
+                if: message.headers.expectedLastSubjectSequence
+            )
+        }
         let info = try await jetStream.streamInfo(LogStream.meta.name)
         let messages = try await Self.newest(jetStream, atLeast: info.state.lastSequence)
         nodes = messages.compactMap { message in
             // A removed record is empty.
-            guard message.subject != ClusterIdentity.subject.text, let record = try? NodeRecord(message.payload),
+            guard message.subject != ClusterIdentity.subject.text,
+                let record = open(message).flatMap({ try? NodeRecord($0) }),
                 let time = message.headers.lastValue("Nats-Time-Stamp").flatMap({ WallTime(serverTime: $0) })
             else { return nil }
             return SeenNode(record: record, sequence: message.sequence, renewed: time)
         }
         .sorted { $0.record.node.text < $1.record.node.text }
-        let cluster = messages.first { $0.subject == ClusterIdentity.subject.text }
-        partitions = try cluster.map { try ClusterRecord($0.payload).partitions }
+        let cluster = try messages.first { $0.subject == ClusterIdentity.subject.text }.map { message in
+            guard let payload = open(message) else { throw OtherTrust.otherKey }
+            return try ClusterRecord(payload)
+        }
+        partitions = cluster?.partitions
+        incarnation = cluster?.incarnation ?? 0
         now = info.answered.flatMap { WallTime(serverTime: $0) }
     }
 

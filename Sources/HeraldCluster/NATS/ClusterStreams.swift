@@ -17,23 +17,34 @@ package struct ClusterStreams: Sendable {
     /// - Parameters:
     ///   - partitions: The partitions of a new cluster.
     ///   - mayBeNew: Whether a new cluster may be made.
+    ///   - remembered: The cluster's record as this node has seen it, for one that was overwritten; nil for none.
     ///   - moment: The present moment.
     ///   - changes: The changes of the cluster's record.
+    ///   - keepKey: Keeps the key of a new cluster, before its record is sealed under it.
     /// - Returns: The record of the cluster.
-    /// - Throws: ``StreamProblem``, ``ImportProblem``, ``ClusterIdentity/OtherPartitions``, or an error of the log.
+    /// - Throws: ``OtherTrust/otherKey``, ``StreamProblem``, ``ImportProblem``, ``ClusterIdentity/OtherPartitions``, or an error of the log.
     package func open(
         _ partitions: Partitions,
         mayBeNew: Bool = true,
+        known remembered: ClusterRecord? = nil,
         at moment: WallTime,
-        _ changes: RecordChanges
+        _ changes: RecordChanges,
+        keepKey: () throws -> Void = {}
     ) async throws -> ClusterRecord {
         try await open(.meta, isNew: true, at: moment)
-        let known = try await ClusterIdentity.read(changes)
+        let known: ClusterRecord?
+        do {
+            known = try await ClusterIdentity.read(changes)
+        } catch OtherTrust.otherKey {
+            guard let remembered else { throw OtherTrust.otherKey }
+            known = try await ClusterIdentity.restore(remembered, changes)
+        }
         guard mayBeNew || known != nil else { throw ImportProblem.notImported }
         try known?.check(partitions)
         for stream in LogStream.all(of: partitions) where stream != .meta {
             try await open(stream, isNew: known == nil, at: moment)
         }
+        if known == nil { try keepKey() }
         return try await ClusterIdentity.open(partitions, at: moment, changes)
     }
 

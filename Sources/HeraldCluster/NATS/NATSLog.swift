@@ -174,7 +174,12 @@ extension AppendOutcome {
 
 extension LogEntry {
     fileprivate init(_ message: StoredMessage) {
-        self.init(subject: LogSubject(message.subject), sequence: message.sequence, payload: message.payload)
+        self.init(
+            subject: LogSubject(message.subject),
+            sequence: message.sequence,
+            payload: message.payload,
+            condition: message.headers.expectedLastSubjectSequence
+        )
     }
 }
 

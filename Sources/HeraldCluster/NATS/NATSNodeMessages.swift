@@ -1,7 +1,8 @@
 package import HeraldNATS
 import NIOCore
 
-/// Messages between nodes over core NATS: `hrld.node.<name>.<kind>` to a node, and `hrld.nodes.<kind>` to all.
+/// Messages between nodes over core NATS, sealed for their subject: `hrld.node.<name>.<kind>` to a node, and `hrld.nodes.<kind>`
+/// to all.
 package final class NATSNodeMessages: Sendable {
     /// The messages of this node.
     package let exchange: NodeExchange
@@ -9,21 +10,35 @@ package final class NATSNodeMessages: Sendable {
     private let subscriptions: [NATSConnection.Subscription]
 
     /// Subscribes to the messages for a node.
+    /// - Parameters:
+    ///   - connection: The connection to the servers.
+    ///   - node: The name of the node.
+    ///   - seal: The seal of the cluster's incarnation.
+    ///   - setAside: Hears of messages that do not open; they are dropped.
     /// - Throws: If the connection takes no more subscriptions.
-    package init(_ connection: NATSConnection, node: NodeName) throws(NATSError) {
+    package init(
+        _ connection: NATSConnection,
+        node: NodeName,
+        seal: RecordSeal,
+        _ setAside: SetAside
+    ) throws(NATSError) {
         self.connection = connection
         let exchange = NodeExchange(node: node, scheduler: EventLoopScheduler(connection.eventLoop)) {
             [weak connection] bytes, address, node in
-            let place = node.map { "hrld.node.\($0.text)" } ?? "hrld.nodes"
+            let subject = "\(node.map { "hrld.node.\($0.text)" } ?? "hrld.nodes").\(address.text)"
+            guard let sealed = seal.seal(bytes, at: subject) else { return }
             // Without a connection it is lost, as it may be on its way.
-            try? connection?.publish(bytes, to: "\(place).\(address.text)")
+            try? connection?.publish(sealed, to: subject)
         }
         self.exchange = exchange
         let subscribe = { (place: String, isForAll: Bool) throws(NATSError) in
             try connection.subscribe(to: "\(place).*") { message in
                 guard let name = message.subject.split(separator: ".").last, let address = NodeExchange.Address(name)
                 else { return }
-                exchange.received(message.payload, at: address, isForAll: isForAll)
+                guard let payload = seal.open(message.payload, at: message.subject) else {
+                    return setAside.message(message.subject)
+                }
+                exchange.received(payload, at: address, isForAll: isForAll)
             }
         }
         subscriptions = [try subscribe("hrld.node.\(node.text)", false), try subscribe("hrld.nodes", true)]

@@ -149,7 +149,7 @@ package final class NodeMembership: Sendable {
         case .failure: return machine.withLock { $0.couldNotRead() }
         case .success(let entries):
             let entry = entries.last
-            // A record of another version is replaced like none.
+            // A record of another version, or one that is set aside, is replaced like none.
             let record = entry.flatMap { $0.isTombstone ? nil : try? NodeRecord($0.payload) }
             let seen = NodeNameMachine.Seen(sequence: entry?.sequence ?? 0, record: record)
             return machine.withLock { $0.read(seen) }

@@ -6,8 +6,33 @@ package enum ClusterIdentity {
     static let subject = LogSubject.meta("cluster")
 
     /// The cluster's record; nil for a new cluster.
+    /// - Throws: ``OtherTrust/otherKey`` if it does not open, or an error of the log.
     package static func read(_ changes: RecordChanges) async throws -> ClusterRecord? {
-        try await changes.read(subject, in: .meta, as: ClusterRecord.self).record
+        do {
+            return try await changes.read(subject, in: .meta, as: ClusterRecord.self).record
+        } catch RecordError.setAside {
+            throw OtherTrust.otherKey
+        }
+    }
+
+    /// Writes the record again that somebody has overwritten.
+    /// - Parameters:
+    ///   - known: The record as this node has seen it.
+    ///   - changes: The changes of the record.
+    /// - Returns: The record as the log has it then.
+    /// - Throws: ``RecordChangeFailure``, or another error of the log.
+    static func restore(_ known: ClusterRecord, _ changes: RecordChanges) async throws -> ClusterRecord {
+        try await changes.change(
+            subject,
+            in: .meta,
+            from: Versioned<ClusterRecord>(),
+            whenSetAside: Replacement { known }
+        ) {
+            record in
+            let cluster = record ?? known
+            record = cluster
+            return cluster
+        }
     }
 
     /// The cluster's record; a new cluster gets one, with `partitions`.
@@ -20,7 +45,12 @@ package enum ClusterIdentity {
         _ changes: RecordChanges
     ) async throws -> ClusterRecord {
         let new = ClusterRecord(incarnation: .random(in: 1..<1 << 24), partitions: partitions, created: moment)
-        let record = try await changes.change(subject, in: .meta, from: Versioned<ClusterRecord>()) { record in
+        let record = try await changes.change(
+            subject,
+            in: .meta,
+            from: Versioned<ClusterRecord>(),
+            whenSetAside: Replacement { throw OtherTrust.otherKey }
+        ) { record in
             let cluster = record ?? new
             record = cluster
             return cluster
@@ -69,10 +99,13 @@ extension RecordChanges {
         _ subject: LogSubject,
         in stream: LogStream,
         from known: Versioned<Record>,
+        whenSetAside replacement: Replacement<Record>? = nil,
         _ edit: @escaping @Sendable (inout Record?) throws -> Value
     ) async throws -> Value {
         try await withCheckedThrowingContinuation { continuation in
-            change(subject, in: stream, from: known, edit) { continuation.resume(with: $0.map(\.1)) }
+            change(subject, in: stream, from: known, whenSetAside: replacement, edit) {
+                continuation.resume(with: $0.map(\.1))
+            }
         }
     }
 }

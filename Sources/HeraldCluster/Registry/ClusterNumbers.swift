@@ -28,14 +28,23 @@ package final class ClusterNumbers: Sendable {
     }
 
     /// A number that no device ever had.
-    func device(_ done: @escaping @Sendable (Result<DeviceNumber, any Error>) -> Void) {
+    /// - Parameters:
+    ///   - highest: The highest counter of a known device's number, for a counter in the log that was overwritten.
+    ///   - done: Called once, from any thread.
+    func device(
+        above highest: @escaping @Sendable (_ incarnation: UInt32) -> UInt64,
+        _ done: @escaping @Sendable (Result<DeviceNumber, any Error>) -> Void
+    ) {
         operations.run(.devices) { [self] finish in
             let deliver: @Sendable (Result<DeviceNumber, any Error>) -> Void = { result in
                 finish()
                 done(result)
             }
             if let number = takeDevice() { return deliver(.success(number)) }
-            take(ClusterLimits.deviceNumberBlock, of: .devices, upTo: 1 << 32) { [self] result in
+            let first: @Sendable () -> UInt64 = { [incarnation] in
+                highest(incarnation) + ClusterLimits.deviceNumberBlock * ClusterLimits.lostNumbers
+            }
+            take(ClusterLimits.deviceNumberBlock, of: .devices, upTo: 1 << 32, ifLost: first) { [self] result in
                 deliver(
                     Result {
                         let block = try result.get()
@@ -55,9 +64,15 @@ package final class ClusterNumbers: Sendable {
     }
 
     /// A number that no app ever had.
-    func app(_ done: @escaping @Sendable (Result<AppNumber, any Error>) -> Void) {
+    /// - Parameters:
+    ///   - highest: The highest number of a known app, for a counter in the log that was overwritten.
+    ///   - done: Called once, from any thread.
+    func app(
+        above highest: @escaping @Sendable () -> UInt64,
+        _ done: @escaping @Sendable (Result<AppNumber, any Error>) -> Void
+    ) {
         operations.run(.apps) { [self] finish in
-            take(1, of: .apps, upTo: 1 << 32) { result in
+            take(1, of: .apps, upTo: 1 << 32, ifLost: { highest() + ClusterLimits.lostNumbers }) { result in
                 finish()
                 done(result.map { AppNumber(UInt32(truncatingIfNeeded: $0.lowerBound)) })
             }
@@ -74,10 +89,14 @@ package final class ClusterNumbers: Sendable {
         _ count: UInt64,
         of kind: Kind,
         upTo end: UInt64,
+        ifLost first: @escaping @Sendable () -> UInt64,
         _ done: @escaping @Sendable (Result<Range<UInt64>, any Error>) -> Void
     ) {
         let known = state.withLock { $0.counters[kind] ?? Versioned() }
-        changes.change(Self.next(kind), in: .meta, from: known) { record in
+        let replacement = Replacement {
+            CounterRecord(next: max(known.record?.next ?? 0, first()))
+        }
+        changes.change(Self.next(kind), in: .meta, from: known, whenSetAside: replacement) { record in
             // 0 is no number.
             let first = record?.next ?? 1
             guard first < end else { throw OutOfNumbers() }

@@ -9,13 +9,24 @@ extension ClusterRegistry {
         if let number = contents.withLock({ $0.numbers[device] }) { return number }
         return try await perform(.name(device)) { [self] done in
             if let number = contents.withLock({ $0.numbers[device] }) { return done(.success(number)) }
-            numbers.device { [self] result in
+            numbers.device(above: highestDevice) { [self] result in
                 switch result {
                 case .failure(let error): done(.failure(error))
                 case .success(let number): create(DeviceEntry(id: device, number: number), done)
                 }
             }
         }
+    }
+
+    private func highestDevice(of incarnation: UInt32) -> UInt64 {
+        contents.withLock { contents in
+            let own = contents.devices.keys.lazy.map(\.value).filter { $0 >> 32 == UInt64(incarnation) }
+            return own.max().map { $0 & UInt64(UInt32.max) } ?? 0
+        }
+    }
+
+    private func highestApp() -> UInt64 {
+        contents.withLock { UInt64($0.appNames.keys.lazy.map(\.value).max() ?? 0) }
     }
 
     private func create(_ new: DeviceEntry, _ done: @escaping Done<DeviceNumber>) {
@@ -72,7 +83,7 @@ extension ClusterRegistry {
 
     /// A number from the counter that no known app has: imported apps have numbers of their own.
     private func newAppNumber(_ done: @escaping Done<AppNumber>) {
-        numbers.app { [self] result in
+        numbers.app(above: highestApp) { [self] result in
             if case .success(let number) = result, contents.withLock({ $0.appNames[number] != nil }) {
                 newAppNumber(done)
             } else {

@@ -136,7 +136,9 @@ package final class ClusterRegistry: Sendable {
 /// change that it reads may have been followed already.
 extension ClusterRegistry {
     /// Applies what the follower of a stream reports.
-    func apply(_ entries: [LogEntry], of stream: LogStream) {
+    func apply(_ all: [LogEntry], of stream: LogStream) {
+        let entries = all.filter { !$0.isSetAside }
+        for entry in all where entry.isSetAside { restore(entry, of: stream) }
         switch stream {
         case .apps:
             for entry in entries {
@@ -160,6 +162,26 @@ extension ClusterRegistry {
         case .meta, .mailbox, .channels, .broadcasts, .trust: break
         }
         reports.report()
+    }
+
+    /// Writes a record again that somebody has overwritten, as far as this node knows it; of several nodes, one succeeds, and
+    /// all follow it.
+    ///
+    /// A session is not in memory: the device begins a new one.
+    private func restore(_ entry: LogEntry, of stream: LogStream) {
+        switch stream {
+        case .apps:
+            guard let app = entry.subject.app else { return }
+            let known = contents.withLock { $0.apps[app]?.record }
+            changes.restore(known, over: entry, in: stream)
+        case .devices:
+            changes.restore(contents.withLock { $0.device(at: entry.subject) }, over: entry, in: stream)
+        case .registrations:
+            guard let device = entry.subject.registeredDevice else { return }
+            let known = contents.withLock { $0.registrations[device]?.record }
+            changes.restore(known, over: entry, in: stream)
+        default: break
+        }
     }
 
     /// Takes over what the log has; ``OrderedReports/report()`` or ``OrderedReports/afterwards(_:)`` follows.

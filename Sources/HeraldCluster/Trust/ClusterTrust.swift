@@ -1,4 +1,4 @@
-/// The record of a cluster's trust: its authority, and the key under which its nodes seal what they share.
+/// The record of a cluster's trust: its authority.
 ///
 /// It is written when the first node has shared everything, so a node that finds it finds the rest too.
 package struct ClusterTrust: LogRecord, Hashable {
@@ -8,29 +8,24 @@ package struct ClusterTrust: LogRecord, Hashable {
 
     /// The first 16 bytes of the SHA-256 of the root authority's certificate (DER).
     package let authority: [UInt8]
-    /// Sixteen bytes that identify the cluster key.
-    package let key: [UInt8]
 
-    /// - Parameters:
-    ///   - authority: Sixteen bytes.
-    ///   - key: Sixteen bytes.
-    package init(authority: [UInt8], key: [UInt8]) {
+    /// - Parameter authority: Sixteen bytes.
+    package init(authority: [UInt8]) {
         self.authority = authority
-        self.key = key
     }
 
     package init(fields: inout RecordReader) throws(RecordError) {
         let bytes = fields.rest()
-        guard bytes.count == 2 * Self.fingerprintBytes else { throw fields.damaged }
-        authority = Array(bytes.prefix(Self.fingerprintBytes))
-        key = Array(bytes.suffix(Self.fingerprintBytes))
+        guard bytes.count == Self.fingerprintBytes else { throw fields.damaged }
+        authority = bytes
     }
 
     package func write(to fields: inout RecordWriter) {
-        fields.rest(authority + key)
+        fields.rest(authority)
     }
 
     /// Reads the cluster's record as of this call, or later; nil for a new cluster.
+    /// - Throws: ``RecordError/setAside(_:)`` for one that no node wrote, or another error of the log.
     package static func read(_ changes: RecordChanges) async throws -> ClusterTrust? {
         try await changes.read(subject, in: .meta, as: ClusterTrust.self).record
     }
@@ -55,7 +50,6 @@ package struct ClusterTrust: LogRecord, Hashable {
     }
 
     private func check(_ cluster: ClusterTrust) throws(OtherTrust) {
-        guard cluster.key == key else { throw .otherKey }
         guard cluster.authority == authority else { throw .otherAuthority }
     }
 }
@@ -73,18 +67,11 @@ extension ClusterTrust {
     /// - Parameters:
     ///   - cluster: The record of the cluster; nil if it is new, or has lost what it had.
     ///   - authority: The root authority of the node's folder; nil if it has none yet.
-    ///   - key: The cluster key that the node has; nil for none.
     /// - Returns: The way in which the node enters.
     /// - Throws: ``OtherTrust``.
-    package static func entry(
-        to cluster: ClusterTrust?,
-        authority: [UInt8]?,
-        key: [UInt8]?
-    ) throws(OtherTrust) -> Entry {
+    package static func entry(to cluster: ClusterTrust?, authority: [UInt8]?) throws(OtherTrust) -> Entry {
         guard let cluster else { return .first }
         if let authority, authority != cluster.authority { throw .otherAuthority }
-        guard let key else { throw .noKey }
-        guard key == cluster.key else { throw .otherKey }
         return .member
     }
 }
@@ -102,7 +89,8 @@ package enum OtherTrust: Error, Hashable, CustomStringConvertible {
                 + "copy with --cluster-key"
         case .otherKey:
             "the cluster key of this node is not the cluster's: copy trust/cluster.key from the data folder of another node, "
-                + "and name the copy with --cluster-key"
+                + "and name the copy with --cluster-key. If it is the same file, somebody has overwritten the cluster's record in "
+                + "NATS: start a node first that has served this cluster"
         case .otherAuthority:
             "this folder's authorities are not those of the cluster: start with an empty data folder and --cluster-key, and the "
                 + "node gets the cluster's"

@@ -28,7 +28,8 @@ struct ClusterAccess: ParsableArguments {
         let link = try EngineLink(settings.cluster, logger: Logger(label: "herald") { _ in SwiftLogNoOpLogHandler() })
         do {
             try await link.waitUntilConnected()
-            let result = try await work(ClusterVisit(configuration: settings.cluster, link: link))
+            let key = try NodeKey(settings.cluster, DataFolder(path: settings.data))
+            let result = try await work(ClusterVisit(configuration: settings.cluster, link: link, key: key))
             await link.connection.close()
             return result
         } catch {
@@ -42,12 +43,22 @@ struct ClusterAccess: ParsableArguments {
 struct ClusterVisit {
     let configuration: ClusterConfiguration
     let link: EngineLink
+    let key: NodeKey
+
+    /// The error of a command that lacks the key.
+    static let lacksKey = CommandError(
+        .configuration,
+        "the nodes' records are sealed, and this command lacks the cluster key: name a copy of trust/cluster.key of a node's data "
+            + "folder with --cluster-key, or the node's settings with --config, as a user who may read the key"
+    )
 
     /// The records of the cluster and its nodes.
     /// - Throws: ``CommandError`` if the servers do not have them, or do not answer.
     func records() async throws -> ClusterRecords {
         do {
-            return try await ClusterRecords(link.jetStream)
+            return try await ClusterRecords(link.jetStream, seal: key.seal)
+        } catch let error as OtherTrust {
+            throw key.isNew ? Self.lacksKey : CommandError(.refused, error.description)
         } catch JetStreamError.refused(let refusal) where refusal.code == JetStreamRefusal.streamNotFound {
             throw CommandError(
                 .refused,
@@ -65,14 +76,14 @@ struct ClusterVisit {
     func nodes(_ records: ClusterRecords) async throws -> NodeTable {
         // One that has left has nobody who answers.
         let asked = records.nodes.filter { $0.record.state != .left }.map(\.record.node)
-        let reports = try await reports(of: Set(asked))
+        let reports = try await reports(of: Set(asked), records.incarnation)
         return NodeTable(records.nodes, at: records.now ?? ServiceClock().now(), reports)
     }
 
-    private func reports(of nodes: Set<NodeName>) async throws -> [NodeName: NodeReport] {
+    private func reports(of nodes: Set<NodeName>, _ incarnation: UInt32) async throws -> [NodeName: NodeReport] {
         // Nodes answer by name.
         guard let name = NodeName("command-\(String(UInt64.random(in: 0 ... .max), radix: 36))") else { return [:] }
-        let messages = try NATSNodeMessages(link.connection, node: name)
+        let messages = try key.messages(of: name, in: incarnation, link, SetAside())
         defer { messages.close() }
         return await NodeQuestions(exchange: messages.exchange).reports(of: nodes)
     }

@@ -13,16 +13,15 @@ struct ClusterBackup {
     /// Finds the cluster; the session stays the caller's.
     /// - Throws: If there is none, or if the folder is not of a node of it.
     init(_ session: ClusterSession, of folder: DataFolder) async throws {
-        self.session = session
         cluster = try await session.cluster()
+        self.session = session.of(cluster)
         let trust = try await ClusterTrust.read(session.changes)
         guard trust != nil else {
             throw CommandError(.refused, "the cluster has no trust yet: start its first node, and repeat the backup")
         }
         _ = try ClusterTrust.entry(
             to: trust,
-            authority: try JoiningFolder.rootFingerprint(at: folder.path),
-            key: try JoiningFolder.clusterKey(at: folder.path)?.fingerprint
+            authority: try JoiningFolder.rootFingerprint(at: folder.path)
         )
     }
 

@@ -167,7 +167,12 @@ final class ClusterDrills: Sendable {
     private func remove(_ id: Int) async throws {
         guard let sequence = board.withLock({ $0.sequence(of: id) }) else { return }
         let lifetime = ClusterLimits.removedRecordTimeToLive
-        switch await append(.tombstone(.drill(id), expecting: sequence, timeToLive: lifetime)) {
+        var outcome = await append(.tombstone(.drill(id), expecting: sequence, timeToLive: lifetime))
+        // Another node has renewed it, or somebody has overwritten it; without a message it is stopped.
+        if case .moved(let newest) = outcome, newest > 0 {
+            outcome = await append(.tombstone(.drill(id), expecting: newest, timeToLive: lifetime))
+        }
+        switch outcome {
         // Another node has stopped it.
         case .stored, .moved: return
         case .refused, .notSent: throw Self.notTaken
@@ -244,7 +249,6 @@ extension DrillEntry {
 extension ClusterNode {
     /// The drills of the cluster, which a node's service performs.
     func drills(performedBy service: DrillService, clock: any WallClock, logger: Logger) -> ClusterDrills {
-        let log = NATSLog(link.jetStream)
         let engine = ClusterDrills.Engine(
             log: log,
             barriers: LogBarriers(log: log, node: name),

@@ -15,6 +15,8 @@ final class ClusterNode: Sendable {
     let name: NodeName
     let store: ClusterStore
     let link: EngineLink
+    /// The log of the cluster, sealed.
+    let log: any ReplicatedLog
     /// The nodes of the cluster.
     let nodes: NodeList
     private let membership: NodeMembership
@@ -35,11 +37,14 @@ final class ClusterNode: Sendable {
     private let followed: FollowedStreams
     private let states = NodeStates()
     private let silence = NodeSilence()
+    private let setAside: SetAside
 
     private init(
         name: NodeName,
         store: ClusterStore,
         link: EngineLink,
+        log: any ReplicatedLog,
+        setAside: SetAside,
         nodes: NodeList,
         membership: NodeMembership,
         messages: NATSNodeMessages,
@@ -54,6 +59,8 @@ final class ClusterNode: Sendable {
         self.name = name
         self.store = store
         self.link = link
+        self.log = log
+        self.setAside = setAside
         self.nodes = nodes
         self.membership = membership
         self.messages = messages
@@ -94,6 +101,7 @@ final class ClusterNode: Sendable {
             throw CommandError(.configuration, "cluster-partitions is out of range")
         }
         let hasDevices = try await ClusterStart.checkDevices(of: journal, folder)
+        let key = try NodeKey(configuration, folder)
         let step: @Sendable (String) -> Void = { text in
             manager.status(text)
             logger.info("\(text)")
@@ -111,22 +119,37 @@ final class ClusterNode: Sendable {
             if configuration.acceptsLoss {
                 for loss in before { logger.warning("starting all the same", metadata: ["loss": "\(loss.text)"]) }
                 file.seen = SeenStreams()
+                file.note(nil, key.seal)
             } else {
                 try ClusterStart.refuse(before, logger)
             }
-            let log = NATSLog(link.jetStream)
-            let barriers = LogBarriers(log: log, node: name)
-            let changes = RecordChanges(log: log, barriers: barriers)
+            let setAside = SetAside(logger)
+            let first = SealedLog(NATSLog(link.jetStream), key.seal, setAside)
             let streamSet = ClusterStreams(link.jetStream, replicas: configuration.replicas)
             let scheduler = EventLoopScheduler(link.connection.eventLoop)
             step("checking the streams of the cluster")
+            let known = file.cluster(key.seal)
             let cluster = try await ClusterStart.onceReadable(link, onStep: step) {
-                try await streamSet.open(partitions, mayBeNew: !hasDevices, at: clock.now(), changes)
+                try await key.opening {
+                    try await streamSet.open(
+                        partitions,
+                        mayBeNew: !hasDevices,
+                        known: known,
+                        at: clock.now(),
+                        RecordChanges(log: first, barriers: LogBarriers(log: first, node: name)),
+                        keepKey: { try key.keep(in: folder) }
+                    )
+                }
             }
+            file.note(cluster, key.seal)
+            let log = first.of(cluster.incarnation)
+            let barriers = LogBarriers(log: log, node: name)
+            let changes = RecordChanges(log: log, barriers: barriers)
             try ClusterStart.refuse(await EngineSelfTest(log, node: name).run().map { [$0] } ?? [], logger)
             let entry = TrustEntry(
                 configuration: configuration,
                 folder: folder,
+                key: key,
                 hostnames: hostnames,
                 listening: listening,
                 clock: clock,
@@ -166,7 +189,7 @@ final class ClusterNode: Sendable {
             }
             let keeping = Task { try await membership.keep() }
             step("reading the cluster's records")
-            let messages = try NATSNodeMessages(link.connection, node: name)
+            let messages = try key.messages(of: name, in: cluster.incarnation, link, setAside)
             let nodes = NodeList(own: own.claims, log: log, barriers: barriers, scheduler: scheduler)
             let store = ClusterStore(
                 log: log,
@@ -197,6 +220,8 @@ final class ClusterNode: Sendable {
                 name: name,
                 store: store,
                 link: link,
+                log: log,
+                setAside: setAside,
                 nodes: nodes,
                 membership: membership,
                 messages: messages,
@@ -233,7 +258,7 @@ final class ClusterNode: Sendable {
     /// Faults of this node's part in the cluster.
     var warningsOfNode: [String] {
         let trust = trust.problem.map { "trust is not in common with the other nodes now: \($0)" }
-        return [trust, FollowedStreams.warning(lags)].compactMap(\.self) + self.trust.tooLongFiles
+        return [trust, FollowedStreams.warning(lags), setAside.warning].compactMap(\.self) + self.trust.tooLongFiles
     }
 
     /// The age of what this node knows of each stream that it follows.

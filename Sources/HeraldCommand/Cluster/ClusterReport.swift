@@ -41,13 +41,14 @@ struct ClusterReport: Encodable {
         let answers = await ServerMonitors(addresses: configuration.monitors).answers(ServiceClock())
         var findings = EngineChecks.findings(answers)
         servers = answers.map { Server($0, $1) }
-        let records = try? await visit.records()
+        let (records, failure) = await Self.records(visit)
         let partitions = records?.partitions ?? Partitions(count: configuration.partitions)
         let all = partitions.map(LogStream.all) ?? []
         let checks = EngineChecks(configuration: configuration, jetStream: visit.link.jetStream, clock: ServiceClock())
         let (states, failures) = await Self.states(of: all, checks)
         streams = states.map(Stream.init)
         findings += StreamCheck.findings(of: failures, among: all.count) + StreamCheck.findings(states)
+        if let failure, !states.isEmpty { findings.append(failure) }
         let table = await Self.table(visit, records)
         nodes = table?.entries ?? []
         findings += table?.findings ?? []
@@ -57,6 +58,20 @@ struct ClusterReport: Encodable {
         // Between servers without a route, what is never stored is lost.
         let isCut = !RouteCheck.broken(answers.compactMap { $0.answer?.routes }).isEmpty
         isFaulty = isCut || findings.contains { $0.severity == .refusal }
+    }
+
+    /// The records, or why they cannot be shown.
+    private static func records(_ visit: ClusterVisit) async -> (ClusterRecords?, ClusterFinding?) {
+        do {
+            return (try await visit.records(), nil)
+        } catch {
+            let finding = ClusterFinding(
+                .warning,
+                "the nodes are not shown: \((error as? CommandError)?.message ?? "\(error)")",
+                remedy: "then repeat the command"
+            )
+            return (nil, finding)
+        }
     }
 
     private static func table(_ visit: ClusterVisit, _ records: ClusterRecords?) async -> NodeTable? {

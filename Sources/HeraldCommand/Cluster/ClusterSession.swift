@@ -10,17 +10,25 @@ struct ClusterSession: Sendable {
     let node: NodeName
     let configuration: ClusterConfiguration
     let link: EngineLink
-    let log: NATSLog
+    /// The key of the cluster.
+    let key: NodeKey
+    let log: any ReplicatedLog
     let barriers: LogBarriers
     let changes: RecordChanges
     let scheduler: EventLoopScheduler
     let clock: any WallClock
     let logger: Logger
 
-    /// Connects to the servers; the caller closes the session.
+    /// Connects to the servers; the caller closes the session, which reads ``LogStream/meta`` alone until it is ``of(_:)`` a
+    /// cluster.
     /// - Throws: ``CommandError`` for a setting that cannot be used, or if no server answers.
-    static func open(_ configuration: ClusterConfiguration, _ clock: any WallClock) async throws -> ClusterSession {
+    static func open(
+        _ configuration: ClusterConfiguration,
+        _ folder: DataFolder,
+        _ clock: any WallClock
+    ) async throws -> ClusterSession {
         let node = try configuration.nodeName()
+        let key = try NodeKey(configuration, folder)
         let logger = Logger(label: "herald") { _ in SwiftLogNoOpLogHandler() }
         let link = try EngineLink(configuration, logger: logger)
         do {
@@ -29,16 +37,38 @@ struct ClusterSession: Sendable {
             await link.connection.close()
             throw error
         }
-        let log = NATSLog(link.jetStream)
-        let barriers = LogBarriers(log: log, node: node)
-        return ClusterSession(
-            node: node,
-            configuration: configuration,
+        return ClusterSession(node, configuration, link: link, key: key, clock: clock, logger: logger)
+    }
+
+    private init(
+        _ node: NodeName,
+        _ configuration: ClusterConfiguration,
+        link: EngineLink,
+        key: NodeKey,
+        incarnation: UInt32 = 0,
+        clock: any WallClock,
+        logger: Logger
+    ) {
+        self.node = node
+        self.configuration = configuration
+        self.link = link
+        self.key = key
+        log = SealedLog(NATSLog(link.jetStream), key.seal, SetAside()).of(incarnation)
+        barriers = LogBarriers(log: log, node: node)
+        changes = RecordChanges(log: log, barriers: barriers)
+        scheduler = EventLoopScheduler(link.connection.eventLoop)
+        self.clock = clock
+        self.logger = logger
+    }
+
+    /// The session for all streams of a cluster.
+    func of(_ cluster: ClusterRecord) -> ClusterSession {
+        ClusterSession(
+            node,
+            configuration,
             link: link,
-            log: log,
-            barriers: barriers,
-            changes: RecordChanges(log: log, barriers: barriers),
-            scheduler: EventLoopScheduler(link.connection.eventLoop),
+            key: key,
+            incarnation: cluster.incarnation,
             clock: clock,
             logger: logger
         )
@@ -59,7 +89,7 @@ struct ClusterSession: Sendable {
             throw Self.noCluster
         }
         let record = try await ClusterStart.onceReadable(link, onStep: Self.tell) {
-            try await ClusterIdentity.read(changes)
+            try await key.opening { try await ClusterIdentity.read(changes) }
         }
         guard let record else { throw Self.noCluster }
         if record.importSource != nil { throw ImportProblem.underWay(since: record.created) }
@@ -76,6 +106,7 @@ struct ClusterSession: Sendable {
         let entry = TrustEntry(
             configuration: configuration,
             folder: folder,
+            key: key,
             hostnames: hostnames,
             clock: clock,
             step: { _ in },

@@ -20,7 +20,11 @@ struct FolderImport {
     /// - Throws: An error that says what is wrong; until the end of the import, the folder stays as it was.
     func run() async throws -> ClusterImport.Summary {
         try configuration.cluster.check(folder)
-        let session = try await ClusterSession.open(configuration.cluster, configuration.clock.makeClock())
+        let session = try await ClusterSession.open(
+            configuration.cluster,
+            folder,
+            configuration.clock.makeClock()
+        )
         do {
             let summary = try await asOwner { try await take(session) }
             await session.close()
@@ -33,11 +37,25 @@ struct FolderImport {
 
     /// Checks that a cluster is empty, before there is a folder to take.
     static func checkEmpty(_ configuration: ServerConfiguration) async throws {
-        let session = try await ClusterSession.open(configuration.cluster, configuration.clock.makeClock())
+        let session = try await ClusterSession.open(
+            configuration.cluster,
+            DataFolder(path: configuration.data),
+            configuration.clock.makeClock()
+        )
         let answer = await session.checks.answers(about: [LogStream.meta])[.meta]
         var record: ClusterRecord?
-        if case .success? = answer { record = try? await ClusterIdentity.read(session.changes) }
+        var isOthers = false
+        if case .success? = answer {
+            do {
+                record = try await ClusterIdentity.read(session.changes)
+            } catch OtherTrust.otherKey {
+                isOthers = true
+            } catch {
+                // The import says it.
+            }
+        }
         await session.close()
+        if isOthers { throw ImportProblem.notEmpty }
         if let record, record.importSource == nil { throw ImportProblem.notEmpty }
     }
 
@@ -66,7 +84,7 @@ struct FolderImport {
         return summary
     }
 
-    private func take(_ store: SQLiteStore, _ session: ClusterSession) async throws -> ClusterImport.Summary {
+    private func take(_ store: SQLiteStore, _ opened: ClusterSession) async throws -> ClusterImport.Summary {
         guard let source = try JoiningFolder.rootFingerprint(at: folder.path) else {
             throw DataFolder.missing(folder.path)
         }
@@ -75,13 +93,16 @@ struct FolderImport {
         guard let partitions = Partitions(count: configuration.cluster.partitions) else {
             throw CommandError(.configuration, "cluster-partitions is out of range")
         }
-        try ClusterStart.refuse(await session.checks.servers(), session.logger)
+        try ClusterStart.refuse(await opened.checks.servers(), opened.logger)
         let devices = try await store.loadRegistry().devices.map(\.1)
-        let streams = ClusterStreams(session.link.jetStream, replicas: configuration.cluster.replicas)
-        let now = session.clock.now()
-        let mark = try await ClusterStart.onceReadable(session.link, onStep: ClusterSession.tell) {
-            try await streams.openForImport(of: source, partitions, without: devices, at: now, session.changes)
+        let streams = ClusterStreams(opened.link.jetStream, replicas: configuration.cluster.replicas)
+        let now = opened.clock.now()
+        let mark = try await ClusterStart.onceReadable(opened.link, onStep: ClusterSession.tell) {
+            try await streams.openForImport(of: source, partitions, without: devices, at: now, opened.changes) {
+                try opened.key.keep(in: folder)
+            }
         }
+        let session = opened.of(mark)
         let fault = await EngineSelfTest(session.log, node: session.node).run()
         try ClusterStart.refuse(fault.map { [$0] } ?? [], session.logger)
         let summary = try await ClusterImport(

@@ -49,7 +49,7 @@ struct Backup: AsyncParsableCommand {
             return try await writer.write(now: ServiceClock().now())
         }
         let clock = settings.clock.makeClock()
-        let session = try await ClusterSession.open(settings.cluster, clock)
+        let session = try await ClusterSession.open(settings.cluster, folder, clock)
         do {
             writer.cluster = try await ClusterBackup(session, of: folder)
             let report = try await writer.write(now: clock.now())

@@ -32,7 +32,7 @@ struct ClusterEvict: AsyncParsableCommand {
             let eviction = NodeEviction(
                 seen,
                 partitions,
-                log: NATSLog(visit.link.jetStream),
+                log: SealedLog(NATSLog(visit.link.jetStream), visit.key.seal, SetAside()).of(records.incarnation),
                 scheduler: EventLoopScheduler(visit.link.connection.eventLoop)
             )
             do {

@@ -9,6 +9,8 @@ import Logging
 struct TrustEntry: Sendable {
     let configuration: ClusterConfiguration
     let folder: DataFolder
+    /// The key of the cluster, under which the log is sealed.
+    let key: NodeKey
     /// The names for the server certificate.
     let hostnames: [String]
     /// Where the service listens.
@@ -31,16 +33,9 @@ struct TrustEntry: Sendable {
         let authority = try JoiningFolder.rootFingerprint(at: folder.path)
         // A folder without trust has nothing that could replace the cluster's.
         let replaces = configuration.acceptsLoss && authority != nil
-        let present = try keyOfFolder()
-        let cluster = replaces ? nil : try await ClusterTrust.read(connection.changes)
-        let entry = try ClusterTrust.entry(to: cluster, authority: authority, key: present?.key.fingerprint)
-        let key = present?.key ?? ClusterKey()
-        let log = TrustLog(
-            key: key,
-            changes: connection.changes,
-            barriers: connection.barriers,
-            replaces: replaces
-        )
+        let cluster = replaces ? nil : try await self.cluster(authority, connection.changes)
+        let entry = try ClusterTrust.entry(to: cluster, authority: authority)
+        let log = TrustLog(changes: connection.changes, barriers: connection.barriers)
         if entry == .member {
             step("reading the cluster's authorities and keys")
             let facts = try await log.read(JoiningFolder.firstFacts)
@@ -49,7 +44,7 @@ struct TrustEntry: Sendable {
             }
             try await JoiningFolder.fill(at: folder.path, with: facts)
         }
-        if present?.isKept != true { try JoiningFolder.keep(key, at: folder.path) }
+        try key.keep(in: folder)
         let trust = try await TrustFolder.create(
             at: folder.path,
             hostnames: hostnames,
@@ -63,11 +58,25 @@ struct TrustEntry: Sendable {
         do {
             try await sync.start()
             guard entry == .first else { return sync }
-            try await share(of: sync, in: log, connection.changes)
+            try await share(of: sync, in: log, connection.changes, replaces: replaces)
             return sync
         } catch {
             sync.close()
             throw error
+        }
+    }
+
+    /// The record of the cluster's trust.
+    ///
+    /// A node that has the cluster's authority writes it again if somebody has overwritten it.
+    private func cluster(_ authority: [UInt8]?, _ changes: RecordChanges) async throws -> ClusterTrust? {
+        do {
+            return try await ClusterTrust.read(changes)
+        } catch RecordError.setAside(let subject) {
+            guard let authority else { throw RecordError.setAside(subject) }
+            let own = ClusterTrust(authority: authority)
+            try await own.write(changes, replaces: true)
+            return own
         }
     }
 
@@ -86,7 +95,8 @@ struct TrustEntry: Sendable {
                 after: position,
                 log: connection.log,
                 barriers: connection.barriers,
-                scheduler: connection.scheduler
+                scheduler: connection.scheduler,
+                hearsSetAside: true
             ) { inbox.add($0) }
         }
         return TrustSync(
@@ -104,7 +114,8 @@ struct TrustEntry: Sendable {
     private func share(
         of sync: TrustSync,
         in log: TrustLog,
-        _ changes: RecordChanges
+        _ changes: RecordChanges,
+        replaces: Bool
     ) async throws {
         step("storing authorities, keys and ledger in the cluster")
         // Of two first nodes, the one whose root comes first goes on.
@@ -114,26 +125,10 @@ struct TrustEntry: Sendable {
         guard let authority = try JoiningFolder.rootFingerprint(at: folder.path) else {
             throw OtherTrust.otherAuthority
         }
-        try await ClusterTrust(authority: authority, key: log.key.fingerprint)
-            .write(changes, replaces: log.replaces)
+        try await ClusterTrust(authority: authority).write(changes, replaces: replaces)
         logger.notice(
             "this node's trust is the cluster's now; each further node starts with an empty data folder and a copy of this key",
             metadata: ["cluster-key": "\(TrustLayout(data: folder.path).clusterKey)"]
         )
-    }
-
-    /// The cluster key of the folder or of the settings, and whether the folder has it; nil if neither has one.
-    private func keyOfFolder() throws -> (key: ClusterKey, isKept: Bool)? {
-        let kept = try JoiningFolder.clusterKey(at: folder.path)
-        guard let given = try configuration.clusterKey() else { return kept.map { ($0, true) } }
-        guard let kept else { return (given, false) }
-        guard kept.fingerprint == given.fingerprint else {
-            throw CommandError(
-                .configuration,
-                "\(configuration.key), which the setting cluster-key names, is another key than "
-                    + "\(TrustLayout(data: folder.path).clusterKey): remove the setting, or start with an empty data folder"
-            )
-        }
-        return (kept, true)
     }
 }

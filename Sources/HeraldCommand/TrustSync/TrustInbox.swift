@@ -25,7 +25,8 @@ final class TrustInbox: Sendable {
             LogEntry(
                 subject: entry.subject,
                 sequence: entry.sequence,
-                payload: ByteBuffer(bytes: entry.payload.readableBytesView)
+                payload: ByteBuffer(bytes: entry.payload.readableBytesView),
+                isSetAside: entry.isSetAside
             )
         }
         state.withLock { $0.entries += copies }

@@ -34,6 +34,23 @@ final class TrustSync: Sendable {
     /// The changes of the folder by facts of the log, and how many of them are in force.
     private let changes = Mutex((made: 0, inForce: 0))
     private let freshness = Freshness()
+    private let overwritten = Mutex(Overwritten())
+
+    /// Facts that somebody has overwritten in the log: this node shares everything again, since nobody knows which they were.
+    private struct Overwritten {
+        /// The least time between two times: it reads every fact of the log.
+        static let pause = Duration.seconds(60)
+
+        var isFound = false
+        var shared: ContinuousClock.Instant?
+
+        /// Whether it is time to share everything again.
+        mutating func take() -> Bool {
+            guard isFound, shared.map({ .now - $0 >= Self.pause }) ?? true else { return false }
+            (isFound, shared) = (false, .now)
+            return true
+        }
+    }
 
     init(
         _ sharing: FolderSharing,
@@ -199,6 +216,7 @@ final class TrustSync: Sendable {
 
     /// - Returns: Whether there may be more.
     private func shareOwn(_ onChange: @Sendable () async throws -> Void = {}) async throws -> Bool {
+        if overwritten.withLock({ $0.take() }) { try await sharing.begin(anew: true) }
         let own = try await sharing.unshared(limit: Self.shareLimit)
         guard !own.isEmpty else { return false }
         typealias Shared = (UnsharedFact, inLog: SharedFact)
@@ -243,8 +261,12 @@ final class TrustSync: Sendable {
 
     private func fact(_ entry: LogEntry) -> SharedFact? {
         if let fact = log.fact(entry) { return fact }
+        if entry.isSetAside {
+            overwritten.withLock { $0.isFound = true }
+            return nil
+        }
         logger.error(
-            "left out a record of the cluster's trust that does not open",
+            "left out a record of the cluster's trust that cannot be read",
             metadata: ["record": "\(entry.subject)"]
         )
         return nil

@@ -141,6 +141,12 @@ enum MetricCatalog {
             "Time by which the clock of a NATS server is ahead of this machine's, in seconds."
         ),
         MetricDescription(
+            "herald_cluster_set_aside_total",
+            .counter,
+            labels: ["kind"],
+            "Records of the cluster's log, and messages between nodes, that no node wrote: record, message."
+        ),
+        MetricDescription(
             "herald_cluster_takeovers_total",
             .counter,
             "Connections that ended because their device connected to another node."

@@ -34,7 +34,10 @@ struct BoundedReading {
     }
 
     private mutating func take(_ message: NATSMessage) -> BoundedRead? {
-        if let status = message.status { return end(status, message.headers) }
+        // Who wrote a message may have given it a status, but a server's own status names no subject.
+        if let status = message.status, message.headers.lastValue("Nats-Subject") == nil {
+            return end(status, message.headers)
+        }
         guard let stored = StoredMessage(directGet: message), let left = message.headers.lastNumber("Nats-Num-Pending")
         else { return .failed(.failed(NATSError(.unreadableAnswer, "a message of a read lacks its place"))) }
         let last = messages.last?.sequence ?? 0
@@ -76,7 +79,7 @@ struct BoundedReading {
 extension StoredMessage {
     /// The message that a direct get answers; nil if it does not say which one it is.
     init?(directGet message: NATSMessage) {
-        guard message.status == nil, let subject = message.headers.lastValue("Nats-Subject"),
+        guard let subject = message.headers.lastValue("Nats-Subject"),
             let sequence = message.headers.lastNumber("Nats-Sequence"), sequence > 0
         else { return nil }
         self.init(subject: subject, sequence: sequence, headers: message.headers, payload: message.payload)

@@ -87,12 +87,13 @@ package struct JetStream: Sendable {
                 Result { () throws(JetStreamError) in
                     switch result {
                     case .failure(let error): throw .failed(error)
-                    case .success(let message) where message.status?.code == 404: return nil
                     case .success(let message):
-                        if let status = message.status {
+                        let stored = StoredMessage(directGet: message)
+                        if stored == nil, let status = message.status {
+                            guard status.code != 404 else { return nil }
                             throw .refused(JetStreamRefusal(status: status.code, description: status.description))
                         }
-                        guard let stored = StoredMessage(directGet: message), isWanted(stored) else {
+                        guard let stored, isWanted(stored) else {
                             throw .failed(NATSError(.unreadableAnswer, "the answer is not the message of the read"))
                         }
                         return stored

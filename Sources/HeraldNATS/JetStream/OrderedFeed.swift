@@ -41,8 +41,9 @@ struct OrderedFeed {
     }
 
     mutating func received(_ delivery: Delivery) -> Effect {
-        if let status = delivery.status { return control(status, delivery) }
         guard let place = delivery.replyTo.flatMap(ConsumerPlace.init) else {
+            // Only without a place in the stream is a status the server's, and not of who wrote the message.
+            if let status = delivery.status { return control(status, delivery) }
             return .restart(NATSError(.unreadableAnswer, "a message of a consumer lacks its place"))
         }
         guard place.number == number + 1, place.sequence > last ?? 0 else {

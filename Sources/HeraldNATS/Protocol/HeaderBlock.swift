@@ -2,8 +2,8 @@ import NIOCore
 
 /// Header block of a message: the version with an optional status, lines, and an empty line.
 ///
-/// Any client may send a block, and servers pass it on unread. One that is malformed is read as no headers: it must not end
-/// the connection of the one who receives it.
+/// Any client may send a block, and servers keep it unread, and append fields of their own to it. One that is malformed does
+/// not end the connection, has no status, and still has the fields that a server appended.
 enum HeaderBlock {
     static let version: StaticString = "NATS/1.0"
 
@@ -11,13 +11,20 @@ enum HeaderBlock {
         let bytes = block.readableBytesView
         let name = version.utf8CodeUnitCount
         guard !bytes.isEmpty else { return (nil, block) }
-        let isVersion = version.withUTF8Buffer { bytes.prefix(name).elementsEqual($0) }
-        guard isVersion, bytes.suffix(4).elementsEqual([0x0D, 0x0A, 0x0D, 0x0A]), let end = bytes.firstIndex(of: 0x0A)
-        else { return (nil, ByteBuffer()) }
-        let first = bytes[(bytes.startIndex + name)..<end]
+        guard bytes.suffix(4).elementsEqual([0x0D, 0x0A, 0x0D, 0x0A]), let end = bytes.firstIndex(of: 0x0A) else {
+            return (nil, ByteBuffer())
+        }
         // The last line feed is that of the empty line; a block without fields is `NATS/1.0`, CRLF, CRLF.
         let length = max(0, bytes.endIndex - 2 - (end + 1))
-        return (status(first), block.getSlice(at: end + 1, length: length) ?? ByteBuffer())
+        let lines = block.getSlice(at: end + 1, length: length) ?? ByteBuffer()
+        let isVersion = version.withUTF8Buffer { bytes.prefix(name).elementsEqual($0) }
+        guard isVersion, bytes[end - 1] == 0x0D else {
+            // Behind an empty line, no field of it is the first one.
+            var malformed = ByteBuffer(string: "\r\n")
+            malformed.writeImmutableBuffer(lines)
+            return (nil, malformed)
+        }
+        return (status(bytes[(bytes.startIndex + name)..<end]), lines)
     }
 
     /// ` 503 No Responders`: three digits, then words.

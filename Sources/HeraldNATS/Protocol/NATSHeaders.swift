@@ -54,6 +54,22 @@ package struct NATSHeaders: Hashable, Sendable {
         withValue(name, isLast: true) { Decimal.read($0) } ?? nil
     }
 
+    /// The condition under which a stream took the message: the sequence of its subject's newest message then, 0 for none; nil
+    /// if there was no condition.
+    ///
+    /// Only the first line counts, as this client writes it: the server has surely read it there. A condition on another subject
+    /// is none.
+    package var expectedLastSubjectSequence: UInt64? {
+        lines.withUnsafeReadableBytes { bytes -> UInt64? in
+            let name = OutgoingPublish.expectedName
+            let isFirst = name.withUTF8Buffer { bytes.starts(with: $0) }
+            guard isFirst, let end = bytes.firstIndex(of: 0x0D) else { return nil }
+            let digits = UnsafeRawBufferPointer(rebasing: bytes[min(name.utf8CodeUnitCount, end)..<end])
+            guard value("Nats-Expected-Last-Subject-Sequence-Subject") == nil else { return nil }
+            return Decimal.read(digits)
+        }
+    }
+
     /// All fields in their order, for those who pass them on.
     package var fields: [(name: String, value: String)] {
         lines.withUnsafeReadableBytes { bytes in

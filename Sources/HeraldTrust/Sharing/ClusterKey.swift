@@ -1,7 +1,7 @@
-import Crypto
+package import Crypto
 import Foundation
 
-/// The key under which the nodes of a cluster seal the trust that they share.
+/// The key under which the nodes of a cluster seal everything that they write to its servers.
 ///
 /// The cluster's servers never have it. The first node makes it, and each further one gets a copy of its file.
 package struct ClusterKey: Sendable {
@@ -34,16 +34,12 @@ package struct ClusterKey: Sendable {
         return Array(SHA256.hash(data: Array("herald cluster key\n".utf8) + bytes).prefix(Self.fingerprintLength))
     }
 
-    /// Encrypts bytes that open under this key and this name alone.
-    package func seal(_ bytes: [UInt8], as name: String) throws -> [UInt8] {
-        Array(try ChaChaPoly.seal(bytes, using: secret, authenticating: Array(name.utf8)).combined)
-    }
-
-    /// Decrypts bytes; nil if they were sealed under another key or name, or changed since.
-    package func open(_ sealed: [UInt8], as name: String) -> [UInt8]? {
-        guard let box = try? ChaChaPoly.SealedBox(combined: sealed),
-            let bytes = try? ChaChaPoly.open(box, using: secret, authenticating: Array(name.utf8))
-        else { return nil }
-        return Array(bytes)
+    /// The key for records of the log and messages between nodes: 256 bits.
+    package var recordKey: SymmetricKey {
+        HKDF<SHA256>.deriveKey(
+            inputKeyMaterial: secret,
+            info: Array("herald records".utf8),
+            outputByteCount: Self.length
+        )
     }
 }

@@ -36,7 +36,10 @@ package final class FolderSharing: Sendable {
     package func begin(anew: Bool) async throws {
         try await ledger.beginSharing(anew: anew)
         let files = try await ledger.sharedFiles()
-        state.withLock { $0.files = files }
+        state.withLock { state in
+            state.files = files
+            if anew { (state.known, state.settled) = ([:], [:]) }
+        }
     }
 
     /// The sequence of the log up to which everything of the ledger was taken.

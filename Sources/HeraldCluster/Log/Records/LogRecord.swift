@@ -43,6 +43,8 @@ package enum RecordError: Error, Hashable, CustomStringConvertible {
     case damaged(kind: String)
     /// It has a version that this Herald does not read.
     case otherVersion(UInt8, kind: String)
+    /// No node of this cluster wrote what the subject has.
+    case setAside(LogSubject)
 
     package var description: String {
         switch self {
@@ -50,6 +52,9 @@ package enum RecordError: Error, Hashable, CustomStringConvertible {
         case .otherVersion(let version, let kind):
             "a record in the cluster's log has version \(version), and this Herald reads version \(RecordWriter.version) "
                 + "(\(kind)): use the Herald that wrote it, or a newer one"
+        case .setAside(let subject):
+            "somebody else than a node of this cluster has written \(subject) to NATS, so it was set aside: start a node first that "
+                + "has served this cluster (docs/cluster.md, who holds the account)"
         }
     }
 }

@@ -1,6 +1,6 @@
-/// A record that only those who have the cluster key can read: a fact of the trust that all nodes share.
-package struct SealedRecord: LogRecord, Hashable {
-    package static let kind: StaticString = "sealed trust"
+/// A fact of the trust that all nodes share.
+package struct FactRecord: LogRecord, Hashable {
+    package static let kind: StaticString = "fact of trust"
 
     package let bytes: [UInt8]
 
