@@ -110,7 +110,6 @@ package final class ClusterStore: Sendable {
         self.trust = trust
         self.journal = journal
         self.clock = clock
-        self.scheduler = scheduler
     }
 
     /// Loads registry and channels, and opens the mailbox, before any other call; after a failure it may be called again.

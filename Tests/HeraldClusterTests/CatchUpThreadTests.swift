@@ -51,7 +51,7 @@ import Testing
             }
         }
         // The follower has the registration, and hands it to the thread that is held.
-        let made = try await a.register(slot, at: WallTime(seconds: 2))
+        let made = try await a.register(slot, at: WallTime(seconds: 2), fence: 0)
         let isCaughtUp = Mutex(false)
         let known: [RegistryChange] = await withCheckedContinuation { continuation in
             b.catchUp(b.streams(of: .registrations(of: device))) { _ in

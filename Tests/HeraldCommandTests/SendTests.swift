@@ -175,6 +175,7 @@ import Testing
     @Test func `the key's identifier may stand in its file's name`() throws {
         let folder = try TemporaryFolder()
         let path = try folder.write("pem", to: "AuthKey_ABCDE12345.p8")
+        chmod(path, 0o600)
         let options = try SendOptions.parse(
             [Self.token, "--topic", "com.example.app", "--key", path, "--team", "TEAM123456"]
         )

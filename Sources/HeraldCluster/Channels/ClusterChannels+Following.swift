@@ -49,20 +49,20 @@ extension ClusterChannels {
         guard !entry.isTombstone else { return }
         let record = try BroadcastRecord(entry.payload)
         let broadcast = record.broadcast.numbered(entry.sequence)
-        let replaced: Broadcast? = contents.withLock { contents in
-            guard entry.sequence > contents.positions[.broadcasts] ?? 0 else { return nil }
+        contents.withLock { contents in
+            guard entry.sequence > contents.positions[.broadcasts] ?? 0 else { return }
             contents.positions[.broadcasts] = entry.sequence
             if contents.awaited[broadcast.uniqueID] != nil { contents.awaited[broadcast.uniqueID] = true }
-            var former: Newest?
             if broadcast.storedUntil != nil {
                 let newest = Newest(broadcast: broadcast, isOwn: record.node == node)
-                former = contents.newest.updateValue(newest, forKey: broadcast.channel)
+                if let former = contents.newest.updateValue(newest, forKey: broadcast.channel), former.isOwn {
+                    let detail = JournalEvent.Detail.replacement(broadcast.id)
+                    journal.record([JournalEvent(.replaced, former.broadcast, at: clock.now(), detail: detail)])
+                }
             }
+            // Last, so that whoever hears of a broadcast finds the line of the one that it replaces.
             contents.sink?.received(broadcast, isDurable: true)
-            return former?.isOwn == true ? former?.broadcast : nil
         }
-        guard let replaced else { return }
-        journal.record([JournalEvent(.replaced, replaced, at: clock.now(), detail: .replacement(broadcast.id))])
     }
 }
 
