@@ -30,7 +30,7 @@ package struct NumericAddress: Hashable, Sendable {
     /// Whether it means all addresses of the machine.
     package var isAny: Bool { bytes.allSatisfy { $0 == 0 } }
 
-    /// What the addresses of one client share: an IPv4 address, or an IPv6 network of 64 bits, the usual size for one customer.
+    /// The bytes that the addresses of one client share: an IPv4 address, or an IPv6 network of 64 bits, the usual size for one customer.
     package var network: [UInt8] { Array(bytes.prefix(8)) }
 
     /// The address by which this machine reaches a listener on `host`: loopback for all addresses.

@@ -46,6 +46,8 @@ final class WebConnection: ChannelDuplexHandler {
     typealias OutboundOut = HTTPServerResponsePart
 
     private static let look = TimeAmount.seconds(1)
+    /// Unanswered requests with which nothing more is read; a client that waits for each answer has one.
+    private static let pipelined = 2
 
     /// Time for a header, for a body, and without progress of an answer.
     private let patience: TimeAmount
@@ -56,6 +58,7 @@ final class WebConnection: ChannelDuplexHandler {
     private var isReadingBody = false
     /// Requests whose header has arrived and whose answer is not complete.
     private var unanswered = 0
+    private var isReadHeld = false
     private var timer: Scheduled<Void>?
     /// Looks for progress of the answer; nil while the system has all of it.
     private var unread: (bytes: Int, since: NIODeadline, look: Scheduled<Void>)?
@@ -104,6 +107,11 @@ final class WebConnection: ChannelDuplexHandler {
         context.fireChannelRead(data)
     }
 
+    func read(context: ChannelHandlerContext) {
+        isReadHeld = unanswered >= Self.pipelined
+        if !isReadHeld { context.read() }
+    }
+
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
         guard !isOver else {
             promise?.fail(ChannelError.ioOnClosedChannel)
@@ -142,6 +150,7 @@ final class WebConnection: ChannelDuplexHandler {
 
     private func noteAnswer(_ context: ChannelHandlerContext) {
         unanswered = max(0, unanswered - 1)
+        if isReadHeld { read(context: context) }
         switch (unanswered, isReadingBody) {
         case (0, false): expectClient(context)
         // The request that is being read is the next to be answered.

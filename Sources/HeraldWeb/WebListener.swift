@@ -112,10 +112,16 @@ private struct PlacedChannel: HTTPChannelHandler {
 
     func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
         do {
+            // Small reads, since all requests in one are parsed at once.
+            let options = channel.syncOptions
+            try options?.setOption(
+                .recvAllocator,
+                value: AdaptiveRecvByteBufferAllocator(minimum: 512, initial: 2048, maximum: 4096)
+            )
             if channel.remoteAddress?.ipAddress != nil {
                 // TCP_NOTSENT_LOWAT, which Glibc's module lacks: the system takes megabytes for a client that reads nothing.
                 let option = ChannelOptions.tcpOption(.init(rawValue: 25))
-                try channel.syncOptions?.setOption(option, value: Self.unsentBytes)
+                try options?.setOption(option, value: Self.unsentBytes)
             }
             try tls?.add(to: channel)
         } catch {

@@ -7,7 +7,7 @@ import NIOCore
 ///
 /// It knows no clock and no socket; ``WebConnection`` performs what it decides.
 struct WebPlaces<Connection> {
-    /// What a connection waits for.
+    /// The thing that a connection waits for.
     enum Phase: Equatable {
         /// For a request of its client, since that moment.
         case asking(NIODeadline)

@@ -38,7 +38,7 @@ import Testing
         #expect(texts.count == 3)
         #expect(texts[0].hasPrefix("node fresh does not answer"))
         #expect(texts[1].contains("herald cluster evict late"))
-        #expect(table.findings.allSatisfy { $0.severity == .warning })
+        #expect(table.findings.allSatisfy { $0.severity == .refusal })
     }
 
     @Test func `the faults of a node are named with it`() throws {

@@ -12,7 +12,9 @@ struct WebConnectionTests {
 
     init() throws {
         try channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()
-        try channel.pipeline.syncOperations.addHandler(WebConnection(patience: .seconds(30), connections: WebConnections(descriptors: 16)))
+        try channel.pipeline.syncOperations.addHandler(
+            WebConnection(patience: .seconds(30), connections: WebConnections(descriptors: 16))
+        )
     }
 
     private func pass(_ seconds: Int64) -> Bool {
@@ -87,4 +89,3 @@ struct WebConnectionTests {
         #expect(!pass(1))
     }
 }
-

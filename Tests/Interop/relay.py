@@ -38,6 +38,8 @@ class Relay:
     def __init__(self, database, *options):
         self.database = database
         self.options = [str(option) for option in options]
+        #: The words before the command.
+        self.prefix = ()
         self.process = None
         self.lines = []
         self.port = None
@@ -45,7 +47,7 @@ class Relay:
     def start(self, *more):
         self.process = subprocess.Popen(
             [
-                str(HERALD), "relay", "run", "--database", self.database, "--relay-port", "0", *self.options,
+                *self.prefix, str(HERALD), "relay", "run", "--database", self.database, "--relay-port", "0", *self.options,
                 *map(str, more),
             ],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,

@@ -176,17 +176,7 @@ final class ClusterNode: Sendable {
             // From here on a loss is noticed, also by a node that ends at once.
             _ = await checks.look(streams, &file.seen)
             try file.write(folder)
-            let isWaiting = Atomic(false)
-            try await membership.take { other in
-                guard !isWaiting.exchange(true, ordering: .relaxed) else { return }
-                let seconds = NodeNameMachine.silence.components.seconds
-                step(
-                    other.map {
-                        "the name \($0.node.text) is another folder's (\($0.folderName)), which has not signed off: "
-                            + "waiting \(seconds) s for a sign of life"
-                    } ?? "waiting until the NATS servers serve reads and writes"
-                )
-            }
+            try await ClusterStart.take(membership, onStep: step)
             let keeping = Task { try await membership.keep() }
             step("reading the cluster's records")
             let messages = try key.messages(of: name, in: cluster.incarnation, link, setAside)

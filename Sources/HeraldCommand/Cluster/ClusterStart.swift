@@ -3,6 +3,7 @@ import HeraldCluster
 import HeraldNATS
 import HeraldStores
 import Logging
+import Synchronization
 
 /// Steps of a start that wait for the servers, or refuse them.
 enum ClusterStart {
@@ -20,6 +21,21 @@ enum ClusterStart {
     static let lossLooks = 6
     /// The looks in a row after which a loss is a warning: a leader that was paused or cut off shows old states before.
     static let lossWarning = 3
+
+    /// Takes the node's name, and says so while it has to wait.
+    static func take(_ membership: NodeMembership, onStep step: @escaping @Sendable (String) -> Void) async throws {
+        let isWaiting = Atomic(false)
+        try await membership.take { other in
+            guard !isWaiting.exchange(true, ordering: .relaxed) else { return }
+            let seconds = NodeNameMachine.silence.components.seconds
+            step(
+                other.map {
+                    "the name \($0.node.text) is another folder's (\($0.folderName)), which has not signed off: "
+                        + "waiting \(seconds) s for a sign of life"
+                } ?? "waiting until the NATS servers serve reads and writes"
+            )
+        }
+    }
 
     /// Repeats work until the servers answer: for a while after their own start, they serve no reads.
     /// - Throws: The error of the work, or ``CommandError/Code/unreachable`` after ``firstRead``.
