@@ -1,10 +1,11 @@
-"""Rings between the nodes of a cluster, heard on a NATS server and sent again: late, repeated, and to nodes for which they were not."""
+"""Rings between the nodes of a cluster, heard on a NATS server and sent again: late and repeated.
+
+A ring is sealed for its subject, so each is sent to the same node or nodes again.
+"""
 
 import collections
 import contextlib
-import re
 import socket
-import struct
 import threading
 
 from nats_servers import CLIENT
@@ -16,40 +17,12 @@ KEPT = 200
 ALL = "hrld.nodes.ring"
 
 
-class Ring:
-    """One message with rings: its bytes, and for each notification in it the place of its sequence."""
-
-    def __init__(self, data):
-        self.data = data
-        # A frame: version, sender, question, part, parts. Then the rings: version, count.
-        at = 2 + data[1] + 12
-        (count,) = struct.unpack_from(">H", data, at + 1)
-        at += 3
-        #: The place of each sequence in the message, and the id of its notification.
-        self.places = {}
-        for _ in range(count):
-            (size,) = struct.unpack_from(">I", data, at + 24)
-            if found := re.search(rb'"id":"([^"]+)"', data[at + 28 : at + 28 + size]):
-                self.places[found[1].decode()] = at + 16
-            at += 28 + size
-
-    def sequence(self, id):
-        (sequence,) = struct.unpack_from(">Q", self.data, self.places[id])
-        return sequence
-
-    def with_sequence(self, sequence):
-        """The same with another sequence, as if all in it had been stored then."""
-        data = bytearray(self.data)
-        for place in self.places.values():
-            struct.pack_into(">Q", data, place, sequence)
-        return bytes(data)
-
-
 class RingEcho:
-    """Hears all rings. With `chance`, each is followed by an old one, which goes to all nodes."""
+    """Hears all rings. With `chance`, each is followed by an old one."""
 
     def __init__(self, server, chance=None):
         self.chance = chance
+        #: The subject and the bytes of each.
         self.rings = collections.deque(maxlen=KEPT)
         #: Old rings that were sent.
         self.sent = 0
@@ -81,10 +54,10 @@ class RingEcho:
                     self._write(b"PONG\r\n")
                 case [b"PONG"]:
                     self._is_ready.set()
-                case [b"MSG", *_, size]:
-                    self.rings.append(Ring(self._input.read(int(size) + 2)[:-2]))
+                case [b"MSG", subject, *_, size]:
+                    self.rings.append((subject, self._input.read(int(size) + 2)[:-2]))
                     if self.chance:
-                        self.send(self.chance.choice(self.rings).data)
+                        self.send(*self.chance.choice(self.rings))
 
     def _line(self):
         try:
@@ -92,11 +65,12 @@ class RingEcho:
         except OSError:
             return b""
 
-    def send(self, data):
-        """Sends a ring to all nodes."""
+    def send(self, subject, data):
         self.sent += 1
-        self._write(b"PUB %s %d\r\n%s\r\n" % (ALL.encode(), len(data), data))
+        self._write(b"PUB %s %d\r\n%s\r\n" % (subject, len(data), data))
 
-    def ring(self, id):
-        """The ring that has a notification, as soon as it was heard."""
-        return eventually(lambda: next((each for each in list(self.rings) if id in each.places), None), what=f"the ring of {id}")
+    def repeat(self, count):
+        """Waits until as many rings were heard, and sends all of them again."""
+        eventually(lambda: len(self.rings) >= count, what=f"{count} rings")
+        for ring in list(self.rings):
+            self.send(*ring)

@@ -102,6 +102,7 @@ def test_a_node_that_does_not_belong_here_is_told_why(trio, node, key, tmp_path)
     assert "this node lacks the key of the cluster" in refusal(data, *options(trio, "two"))
     other = tmp_path / "other.key"
     other.write_text("A" * 43 + "=\n")
+    other.chmod(0o600)
     assert "is not the cluster's: copy trust/cluster.key" in refusal(data, *options(trio, "two"), "--cluster-key", str(other))
     other.write_text("no key\n")
     assert "is no cluster key" in refusal(data, *options(trio, "two"), "--cluster-key", str(other))

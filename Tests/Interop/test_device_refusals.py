@@ -179,6 +179,7 @@ def test_an_agent_with_a_refused_certificate_exits_with_the_reason(service, tmp_
     pem = authority.issue(
         tmp_path / "agent.pem", subject=NOBODY, names=[uri(f"urn:herald:device:{NOBODY}")], begins=-DAY, ends=ends
     )
+    pem.chmod(0o600)
     result = agent(service, pem)
     line = one_line(result)
     # The operator of the service may have put another authority there by mistake.

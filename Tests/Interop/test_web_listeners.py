@@ -76,9 +76,9 @@ def screen(shared, tmp_path):
     agent.close()
 
 
-@pytest.mark.parametrize("door", ["console", "relay", "screen"])
-def test_strangers_who_read_nothing_keep_nobody_out(door, request):
-    port, large, wanted = request.getfixturevalue(door)
+@pytest.mark.parametrize("listener", ["console", "relay", "screen"])
+def test_strangers_who_read_nothing_keep_nobody_out(listener, request):
+    port, large, wanted = request.getfixturevalue(listener)
     with strangers(port, large):
         for path, token in wanted * 5:
             assert status(port, path, token) == 200, path
