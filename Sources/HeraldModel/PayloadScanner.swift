@@ -35,13 +35,26 @@ package enum PayloadScanner {
         survey(payload).isSilent
     }
 
-    /// Scans a whole payload; with ``isSilent(_:)``.
-    package static func survey(_ payload: [UInt8]) -> (verdict: Verdict, isSilent: Bool) {
+    /// Scans a whole payload for all that decides its way.
+    package static func survey(_ payload: [UInt8]) -> Survey {
         payload.withUnsafeBytes { bytes in
             var scan = JSONScan(bytes: bytes)
             let verdict = scan.run()
-            guard case .object(hasAps: true) = verdict else { return (verdict, false) }
-            return (verdict, scan.aps == .contentAvailable)
+            let isSilent = verdict == .object(hasAps: true) && scan.aps == .contentAvailable
+            return Survey(verdict: verdict, isSilent: isSilent, hasHerald: scan.hasHerald)
+        }
+    }
+
+    /// The facts about a payload that decide its way.
+    package struct Survey {
+        package let verdict: Verdict
+        /// Whether the payload only wakes its app; see ``PayloadScanner/isSilent(_:)``.
+        package let isSilent: Bool
+        /// Whether the payload has a member `herald` at its top level.
+        package let hasHerald: Bool
+
+        package var isObject: Bool {
+            if case .object = verdict { true } else { false }
         }
     }
 }
@@ -66,6 +79,8 @@ private struct JSONScan {
     var innerLevels: UInt64 = 0
     var outerLevels: [UInt64] = []
     var hasAps = false
+    /// Whether a key at the top level was `herald`.
+    private(set) var hasHerald = false
     /// Whether the innermost key at the top level was `aps`.
     private var isInAps = false
     /// The members of the last `aps` that tell whether it is silent.
@@ -143,7 +158,7 @@ private struct JSONScan {
         }
     }
 
-    /// Reads `"key" :` and notices `aps` at the top.
+    /// Reads `"key" :` and notices `aps` and `herald` at the top.
     private mutating func key() -> Bool {
         let start = position
         guard peek() == UInt8(ascii: "\""), string() else { return false }
@@ -159,6 +174,8 @@ private struct JSONScan {
             hasAps = peek() == UInt8(ascii: "{")
             isInAps = hasAps
             aps = []
+        } else if isKey("herald", start..<start + length) {
+            hasHerald = true
         }
         return true
     }

@@ -17,6 +17,18 @@ import Testing
         #expect(PayloadScanner.scan(Array(payload.utf8)) == .object(hasAps: hasAps))
     }
 
+    @Test(arguments: [
+        (#"{"aps":{},"herald":{"tag":"x"}}"#, true),
+        (#"{"herald":null}"#, true),
+        (#"{"\u0068erald":1,"aps":{}}"#, true),
+        (#"{"aps":{"herald":{}}}"#, false),
+        (#"{"x":"herald"}"#, false),
+        (#"{"heralds":{}}"#, false),
+    ])
+    func `a survey finds the member herald at the top level alone`(payload: String, hasHerald: Bool) {
+        #expect(PayloadScanner.survey(Array(payload.utf8)).hasHerald == hasHerald)
+    }
+
     @Test(arguments: ["[]", #""aps""#, "1", "null", " true "])
     func `JSON of another kind is not an object`(payload: String) {
         #expect(PayloadScanner.scan(Array(payload.utf8)) == .notAnObject)

@@ -25,11 +25,11 @@ extension BinaryConnection {
                 if unknown.removeValue(forKey: number) != nil { service.confirmations?.ended(isRefused: true) }
             }
             return refuse(number, refusal, request)
-        case .notification(let notification, let generation, let use):
+        case .notification(let notification, let generation, let use, let hasHerald):
             caught[number]?.note(notification)
             inFlight.note(number, posted: InFlightNotifications.Posted(notification))
             decision = post(use) { service.sink.post(Envelope(notification, generation: generation, completion: $0)) }
-            if UnheededDrill.isIn(notification.payload) {
+            if hasHerald, UnheededDrill.isIn(notification.payload) {
                 caught[number]?.message.explanation = "accepted\(UnheededDrill.wordsOfBinary)"
                 if case .refused = decision { break }
                 service.sink.record(.drillUnheeded, about: notification)

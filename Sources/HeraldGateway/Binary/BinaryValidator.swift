@@ -60,13 +60,13 @@ struct BinaryValidator {
         guard let app = authorization.app else {
             return .refused(Refusal(.missingTopic, "the certificate's subject names no topic to send to"))
         }
-        let isReadable = RequestParser.isObject(request.payload)
-        guard isReadable || rules.takesUnreadablePayloads else {
+        let payload = PayloadScanner.survey(request.payload)
+        guard payload.isObject || rules.takesUnreadablePayloads else {
             return .refused(.unreadable)
         }
         // "It is an error to use this priority [10] for a push that contains only the content-available key" (Binary
         // Provider API). The rule applies to a declared 10 only: the older forms have no priority.
-        let isSilent = isReadable && authorization.kind == .alert && PayloadScanner.isSilent(request.payload)
+        let isSilent = payload.isSilent && authorization.kind == .alert
         if isSilent, request.priority == .immediate {
             return .refused(Refusal(.badPriority, "a payload that only wakes its app has priority 5"))
         }
@@ -86,8 +86,13 @@ struct BinaryValidator {
                 payload: request.payload,
                 sender: authorization.sender
             )
-            return isReadable
-                ? .notification(notification, generation: contents.generation, authorization.use)
+            return payload.isObject
+                ? .notification(
+                    notification,
+                    generation: contents.generation,
+                    authorization.use,
+                    hasHerald: payload.hasHerald
+                )
                 : .unreadable(notification, generation: contents.generation, authorization.use)
         }
     }

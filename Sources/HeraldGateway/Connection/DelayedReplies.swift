@@ -1,8 +1,8 @@
 import HeraldModel
 import NIOCore
 
-/// The effects of drills, and of overload, on one request.
-struct RequestDrill {
+/// The effects of drills, and of overload, on one request; a class, because most requests have none.
+final class RequestDrill {
     /// The accepted notification whose answer is withheld, for the journal.
     var withholds: Notification?
     /// The notification whose payload asks for a drill in vain, for the journal once it is accepted.

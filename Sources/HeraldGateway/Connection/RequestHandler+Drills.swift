@@ -30,14 +30,17 @@ extension RequestHandler {
 
     /// Delays the answer to a request for overload.
     func holdBack(_ request: PendingRequest) {
-        var drill = request.drill ?? RequestDrill()
+        let drill = request.beginDrill()
         drill.answerAt = max(drill.answerAt, DelayedReplies.due(after: eventLoop.now))
-        request.drill = drill
     }
 
     /// The verdict of the drills on a notification that would be accepted.
-    func verdict(on post: Post, _ request: PendingRequest) throws(PayloadDrill.Mistake) -> DrillVerdict? {
-        if service.drills.allowsPayloadDrills, let verdict = try PayloadDrill.read(post.notification.payload),
+    func verdict(
+        on post: Post,
+        _ request: PendingRequest,
+        hasHerald: Bool
+    ) throws(PayloadDrill.Mistake) -> DrillVerdict? {
+        if hasHerald, service.drills.allowsPayloadDrills, let verdict = try PayloadDrill.read(post.notification.payload),
             service.drills.performs(verdict, of: post.notification)
         {
             return verdict
@@ -50,7 +53,7 @@ extension RequestHandler {
     /// Notes that a payload asks for a drill where payloads may not have any.
     func noteUnheededDrill(of notification: Notification, _ request: PendingRequest) {
         guard !service.drills.allowsPayloadDrills, UnheededDrill.isIn(notification.payload) else { return }
-        request.drill = RequestDrill(unheeded: notification)
+        request.beginDrill().unheeded = notification
     }
 
     /// Journals a drill that had no effect, of a notification that is accepted.
@@ -61,11 +64,7 @@ extension RequestHandler {
 
     /// Performs a verdict on a notification.
     func drill(_ post: Post, _ request: PendingRequest, _ verdict: DrillVerdict) -> ConnectionEffect? {
-        if let latency = verdict.latency {
-            var drill = request.drill ?? RequestDrill()
-            drill.answerAt = eventLoop.now + TimeAmount(latency)
-            request.drill = drill
-        }
+        if let latency = verdict.latency { request.beginDrill().answerAt = eventLoop.now + TimeAmount(latency) }
         switch verdict.outcome {
         case nil:
             self.post(post, request)
@@ -78,9 +77,7 @@ extension RequestHandler {
             endCatchWithoutAnswer(request)
             session.leaveUnanswered(request)
         case .silence(isAccepted: true):
-            var drill = request.drill ?? RequestDrill()
-            drill.withholds = post.notification
-            request.drill = drill
+            request.beginDrill().withholds = post.notification
             self.post(post, request)
         case .goAway(let refusalReason):
             self.post(post, request)

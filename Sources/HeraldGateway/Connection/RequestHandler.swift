@@ -105,12 +105,12 @@ final class RequestHandler {
         switch validator.decide(request, &authorization, environment: asked, ids: &ids, now: now) {
         case .refused(let refusal):
             confirm(request, refusal)
-        case .notification(let notification, let generation, let use):
+        case .notification(let notification, let generation, let use, let hasHerald):
             request.caught?.note(notification)
             let post = Post(notification: notification, generation: generation, environment: asked, use: use)
-            noteUnheededDrill(of: notification, request)
+            if hasHerald { noteUnheededDrill(of: notification, request) }
             do throws(PayloadDrill.Mistake) {
-                if service.drills.isOn, let verdict = try verdict(on: post, request) {
+                if service.drills.isOn, let verdict = try verdict(on: post, request, hasHerald: hasHerald) {
                     return drill(post, request, verdict)
                 }
                 self.post(post, request)
@@ -200,7 +200,7 @@ final class RequestHandler {
         service.metrics.count(accepted.status, after: (now ?? eventLoop.now) - request.begun)
         if uncounted.sender != authorization.sender { countAccepted() }
         uncounted = (authorization.sender, uncounted.count + 1)
-        recordUnheededDrill(of: request)
+        if request.drill != nil { recordUnheededDrill(of: request) }
         guard let envelope = request.envelope else {
             endCatch(request, accepted)
             return send(accepted, to: request)

@@ -8,8 +8,7 @@ enum HeraldMember {
 
     /// The member of a payload that is a JSON object; nil without it.
     static func read(_ payload: [UInt8]) -> JSON? {
-        guard PayloadDrill.isMarked(payload) else { return nil }
-        return JSON.Object(payload, rules: rules)?["herald"]
+        JSON.Object(payload, rules: rules)?["herald"]
     }
 
     /// The tag of a request with this field.

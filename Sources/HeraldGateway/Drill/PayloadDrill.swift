@@ -1,4 +1,3 @@
-import Foundation
 import HeraldJSON
 import HeraldModel
 
@@ -67,8 +66,6 @@ enum PayloadDrill {
         }
     }
 
-    private static let mark = Array("\"herald\"".utf8)
-
     /// Reads the drill of a payload that is a JSON object.
     /// - Returns: nil if there is none.
     /// - Throws: ``Mistake``; an ignored error would let a test pass that tests nothing.
@@ -129,30 +126,5 @@ enum PayloadDrill {
             throw Mistake(text: "a drill has a reason, latency, silence or connection")
         }
         return verdict
-    }
-
-    /// Whether a payload may have a key `herald`; a quick look before it is parsed.
-    ///
-    /// A letter of the key may be an escape, of which each begins with `\u006` or `\u007`.
-    static func isMarked(_ payload: [UInt8]) -> Bool {
-        payload.withUnsafeBytes { bytes in
-            finds(mark, by: 1, in: bytes) || escapes.contains { finds($0, by: 0, in: bytes) }
-        }
-    }
-
-    private static let escapes = [Array("\\u006".utf8), Array("\\u007".utf8)]
-
-    /// Whether bytes contain a text; its byte at `anchor` should be a rare one.
-    private static func finds(_ text: [UInt8], by anchor: Int, in bytes: UnsafeRawBufferPointer) -> Bool {
-        guard let start = bytes.baseAddress else { return false }
-        var position = anchor
-        while position + text.count - anchor <= bytes.count,
-            let next = memchr(start + position, Int32(text[anchor]), bytes.count - position)
-        {
-            let begin = UnsafeRawPointer(next) - start - anchor
-            if begin + text.count <= bytes.count, memcmp(start + begin, text, text.count) == 0 { return true }
-            position = begin + anchor + 1
-        }
-        return false
     }
 }

@@ -10,8 +10,6 @@ enum UnheededDrill {
     static let wordsOfBinary = "; the payload's herald.drill has no effect: the binary interface has no drills"
 
     /// Whether a payload that is a JSON object asks for a drill, well-formed or not.
-    ///
-    /// It runs for every notification, so it parses only payloads that may have the key `herald` somewhere.
     static func isIn(_ payload: [UInt8]) -> Bool {
         HeraldMember.read(payload).map(HeraldMember.asksForDrill) ?? false
     }

@@ -55,7 +55,7 @@ final class PendingRequest {
     var confirmed: [SharedPart] = []
     /// The answer after acceptance; nil for ``Reply/accepted``.
     var acceptance: Reply?
-    var drill: RequestDrill?
+    private(set) var drill: RequestDrill?
     /// The notification's envelope; only kept for an explanation.
     var envelope: Envelope?
     /// The request as it is caught; nil if it is not.
@@ -100,6 +100,13 @@ final class PendingRequest {
         caught = nil
         replyBody = []
         replyOffset = 0
+    }
+
+    /// The effects of drills, which were none so far.
+    func beginDrill() -> RequestDrill {
+        let begun = drill ?? RequestDrill()
+        drill = begun
+        return begun
     }
 
     /// Identifies this request in a completion.

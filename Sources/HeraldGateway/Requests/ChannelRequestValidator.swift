@@ -155,7 +155,7 @@ struct ChannelRequestValidator {
             let why = "apns-expiration must be 0, because the channel stores nothing (message-storage-policy 0)"
             throw Refusal(.badExpirationDate, why)
         }
-        let isObject = RequestParser.isObject(request.body)
+        let isObject = PayloadScanner.survey(request.body).isObject
         let isAccepted = isObject || rules.takesUnreadablePayloads
         if let refusal = ChannelParser.checkPayload(byteCount: request.bodyByteCount, isObject: isAccepted) {
             throw refusal

@@ -140,15 +140,9 @@ enum RequestParser {
         ("location", .location), ("mdm", .mdm), ("pushtotalk", .pushtotalk), ("widgets", .widgets),
     ]
 
-    /// Checks a body.
-    ///
-    /// - Parameters:
-    ///   - body: The kept part of the body.
-    ///   - byteCount: Its full length.
-    ///   - kind: The push type, which decides the maximum length.
-    ///   - takesAnything: Whether to accept a body that is not JSON, as APNs does.
+    /// Checks the length of a body, in bytes; the push type decides the maximum.
     /// - Returns: nil if it is valid.
-    static func check(_ body: [UInt8], byteCount: Int, kind: PushType, takesAnything: Bool) -> Refusal? {
+    static func checkLength(_ byteCount: Int, kind: PushType) -> Refusal? {
         guard byteCount > 0 else { return Refusal(.payloadEmpty, "the request has no body") }
         guard byteCount <= kind.maximumPayloadBytes else {
             return Refusal(
@@ -156,12 +150,6 @@ enum RequestParser {
                 kind == .voip ? "a voip payload has at most 5,120 bytes" : "a payload has at most 4,096 bytes"
             )
         }
-        guard !takesAnything, !isObject(body) else { return nil }
-        return .unreadable
-    }
-
-    /// Whether a payload is a JSON object, so that an app can read it.
-    static func isObject(_ body: [UInt8]) -> Bool {
-        if case .object = PayloadScanner.scan(body) { true } else { false }
+        return nil
     }
 }

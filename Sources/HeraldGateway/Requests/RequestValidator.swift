@@ -8,8 +8,9 @@ import HeraldTrust
 /// copy a struct with all of its references.
 final class RequestValidator: Sendable {
     enum Result {
-        /// A notification, the generation of its registration, and the use that claims its topic.
-        case notification(Notification, generation: UInt32, TopicUse?)
+        /// A notification, the generation of its registration, the use that claims its topic, and whether the payload has a
+        /// member `herald`.
+        case notification(Notification, generation: UInt32, TopicUse?, hasHerald: Bool)
         /// A notification whose payload no app can read, accepted because the rules say so.
         case unreadable(Notification, generation: UInt32, TopicUse?)
         /// Nothing of the request was taken.
@@ -58,24 +59,18 @@ final class RequestValidator: Sendable {
         }
         let kind = parsed.pushType ?? grant.kind
         guard !request.isBodyDropped else { return .refused(.outOfBodyMemory) }
-        if let refusal = RequestParser.check(
-            request.body,
-            byteCount: request.bodyByteCount,
-            kind: kind,
-            takesAnything: rules.takesUnreadablePayloads
-        ) {
-            return .refused(refusal)
-        }
+        if let refusal = RequestParser.checkLength(request.bodyByteCount, kind: kind) { return .refused(refusal) }
+        let payload = PayloadScanner.survey(request.body)
+        guard payload.isObject || rules.takesUnreadablePayloads else { return .refused(.unreadable) }
         switch admission.open(RequestParser.token(fields), for: grant.app, number: grant.number) {
         case .refused(let refusal):
             return .refused(refusal)
         case .slot(let contents):
-            let isReadable = !rules.takesUnreadablePayloads || RequestParser.isObject(request.body)
-            let isSilent = parsed.pushType == nil && kind == .alert && PayloadScanner.isSilent(request.body)
+            let isSilent = payload.isSilent && parsed.pushType == nil && kind == .alert
             // A payload that only wakes its app is a background notification, whatever the provider declares. Priority 10 is
             // forbidden for it ("Sending notification requests to APNs"), but many older providers send 10.
             if isSilent, parsed.priority == .immediate { parsed.priority = .conserving }
-            let payload = request.body
+            let body = request.body
             request.body = []
             let notification = Notification(
                 id: parsed.id ?? ids.identifier(),
@@ -86,11 +81,16 @@ final class RequestValidator: Sendable {
                 priority: parsed.priority,
                 pushType: isSilent ? .background : kind,
                 collapseID: parsed.collapseID,
-                payload: payload,
+                payload: body,
                 sender: authorization.sender
             )
-            return isReadable
-                ? .notification(notification, generation: contents.generation, grant.use)
+            return payload.isObject
+                ? .notification(
+                    notification,
+                    generation: contents.generation,
+                    grant.use,
+                    hasHerald: payload.hasHerald
+                )
                 : .unreadable(notification, generation: contents.generation, grant.use)
         }
     }

@@ -122,12 +122,12 @@ struct RowReader: Sendable {
     ) throws(RowError) -> PushRequest {
         guard let payload = filled ?? row[.payload].bytes, !payload.isEmpty else { throw RowError(.payloadEmpty) }
         var type = PushType.allCases.first { !$0.topicSuffix.isEmpty && topic.name.hasSuffix($0.topicSuffix) } ?? .alert
-        let (verdict, isSilent) = PayloadScanner.survey(payload)
+        let survey = PayloadScanner.survey(payload)
         let named = try text(row, .pushType)
         if let named {
             guard let known = PushType(rawValue: named) else { throw RowError(.invalidPushType) }
             type = known
-        } else if type == .alert, isSilent {
+        } else if type == .alert, survey.isSilent {
             type = .background
         }
         let origin = filled == nil ? "`payload`" : "the filled template"
@@ -135,7 +135,7 @@ struct RowReader: Sendable {
             let limit = "\(origin) may have at most \(type.maximumPayloadBytes) bytes as \(type.rawValue)"
             throw RowError(.payloadTooLarge, limit)
         }
-        guard case .object = verdict else { throw RowError(.badPayload, "\(origin) must be a JSON object") }
+        guard survey.isObject else { throw RowError(.badPayload, "\(origin) must be a JSON object") }
         var request = PushRequest(token: token, topic: topic, payload: payload, pushType: type)
         if row[.priority] != .null {
             guard let number = row[.priority].int.flatMap({ UInt8(exactly: $0) }),

@@ -27,7 +27,7 @@ extension FuzzTarget {
     private static func payloadDrill(_ bytes: [UInt8]) {
         _ = try? PayloadDrill.read(bytes)
         if case .success = ChannelParser.storage(bytes, byteCount: bytes.count) {
-            check(RequestParser.isObject(bytes), "the body of a channel is not an object")
+            check(PayloadScanner.survey(bytes).isObject, "the body of a channel is not an object")
         }
     }
 }
@@ -56,14 +56,7 @@ private enum HTTP2Check {
             if case .failure(let refusal) = ChannelParser.expiration(fields) { refusals.append(refusal) }
             if case .failure(let refusal) = ChannelParser.priority(fields) { refusals.append(refusal) }
             if case .failure(let refusal) = ChannelParser.channelID(fields, inPath: nil) { refusals.append(refusal) }
-            refusals.append(
-                RequestParser.check(
-                    request.body,
-                    byteCount: request.bodyByteCount,
-                    kind: parsed.pushType ?? .alert,
-                    takesAnything: false
-                )
-            )
+            refusals.append(RequestParser.checkLength(request.bodyByteCount, kind: parsed.pushType ?? .alert))
             self.refusals = refusals
             self.fields = parsed
             body = request.body
