@@ -21,7 +21,7 @@ package enum LikelyKey {
     }
 
     /// The edit distance: insertions, deletions, substitutions and transpositions of neighbours.
-    private static func distance(_ left: [Character], _ right: [Character]) -> Int {
+    package static func distance(_ left: [Character], _ right: [Character]) -> Int {
         var before: [Int] = []
         var last = Array(0...right.count)
         for row in 0..<left.count {

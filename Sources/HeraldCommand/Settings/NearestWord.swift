@@ -1,4 +1,5 @@
 import Foundation
+import HeraldModel
 
 /// Finds the words that were most likely meant by a wrong one: by meaning first, by spelling last.
 enum NearestWord {
@@ -115,7 +116,7 @@ enum NearestWord {
     static func bySpelling(_ typed: String, among words: [String]) -> [String] {
         let typed = plain(typed)
         return best(words) { word in
-            let distance = distance(typed, plain(word))
+            let distance = LikelyKey.distance(Array(typed), Array(plain(word)))
             return distance <= max(1, word.count / 3) ? distance : nil
         }
     }
@@ -148,24 +149,5 @@ enum NearestWord {
             && parts.allSatisfy { part in
                 others.contains { $0 == part || part.count >= 3 && $0.hasPrefix(part) }
             }
-    }
-
-    /// The number of characters to change, add, remove or swap with their neighbour (optimal string alignment).
-    private static func distance(_ left: String, _ right: String) -> Int {
-        let (left, right) = (Array(left), Array(right))
-        var rows = [Array(0...right.count)]
-        for (index, character) in left.enumerated() {
-            var row = [index + 1]
-            for (column, other) in right.enumerated() {
-                let change = rows[index][column] + (character == other ? 0 : 1)
-                var least = min(change, rows[index][column + 1] + 1, row[column] + 1)
-                if index > 0, column > 0, character == right[column - 1], left[index - 1] == other {
-                    least = min(least, rows[index - 1][column - 1] + 1)
-                }
-                row.append(least)
-            }
-            rows.append(row)
-        }
-        return rows[left.count][right.count]
     }
 }
