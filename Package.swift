@@ -42,13 +42,27 @@ let allocator = Target.Dependency.target(name: "CAllocator", condition: .when(pl
 /// The commit and its date, which `make` passes (scripts/version); the manifest's own view of git is out of date after a commit.
 let commit = Context.environment["HERALD_COMMIT"] ?? "commit unknown"
 
+/// The wings of the house, folders of `Sources`.
+enum Wing: String {
+    case shared = "Shared"
+    case service = "Service"
+    case cluster = "Cluster"
+    case provider = "Provider"
+    case device = "Device"
+    case command = "Command"
+    case c = "C"
+
+    func path(_ name: String) -> String { "Sources/\(rawValue)/\(name)" }
+}
+
 /// A target of Herald's own; which target may name which is the import table of docs/architecture.md.
 ///
 /// Resources are compiled in, so that there is nothing beside the binary.
-func herald(_ name: String, _ dependencies: [Target.Dependency], hasResources: Bool = false) -> Target {
+func herald(_ wing: Wing, _ name: String, _ dependencies: [Target.Dependency], hasResources: Bool = false) -> Target {
     .target(
         name: name,
         dependencies: dependencies,
+        path: wing.path(name),
         resources: hasResources ? [.embedInCode("Resources")] : nil,
         swiftSettings: settings
     )
@@ -99,23 +113,31 @@ let package = Package(
     targets: [
         .systemLibrary(
             name: "CNghttp2",
+            path: Wing.c.path("CNghttp2"),
             pkgConfig: "libnghttp2",
             providers: [.apt(["libnghttp2-dev"]), .brew(["libnghttp2"])]
         ),
-        .systemLibrary(name: "CLibpq", pkgConfig: "libpq", providers: [.apt(["libpq-dev"]), .brew(["libpq"])]),
+        .systemLibrary(
+            name: "CLibpq",
+            path: Wing.c.path("CLibpq"),
+            pkgConfig: "libpq",
+            providers: [.apt(["libpq-dev"]), .brew(["libpq"])]
+        ),
 
-        herald("HeraldJSON", []),
-        herald("HeraldModel", []),
-        herald("HeraldWire", ["HeraldModel", nioCore]),
+        herald(.shared, "HeraldJSON", []),
+        herald(.shared, "HeraldModel", []),
+        herald(.shared, "HeraldWire", ["HeraldModel", nioCore]),
         // A client of NATS that knows nothing of Herald.
-        herald("HeraldNATS", [nioCore, nioPosix, nioTLS, nioSSL, crypto, logging]),
-        herald("HeraldTrust", ["HeraldJSON", "HeraldModel", x509, asn1, crypto, cryptoExtras]),
-        herald("HeraldMailbox", ["HeraldModel", logging, metrics, coreMetrics]),
+        herald(.cluster, "HeraldNATS", [nioCore, nioPosix, nioTLS, nioSSL, crypto, logging]),
+        herald(.service, "HeraldTrust", ["HeraldJSON", "HeraldModel", x509, asn1, crypto, cryptoExtras]),
+        herald(.service, "HeraldMailbox", ["HeraldModel", logging, metrics, coreMetrics]),
         herald(
+            .service,
             "HeraldListener",
             ["HeraldModel", "HeraldTrust", nioCore, nioPosix, nioTLS, nioSSL, lifecycle, logging, coreMetrics]
         ),
         herald(
+            .service,
             "HeraldGateway",
             [
                 "HeraldJSON", "HeraldModel", "HeraldWire", "HeraldTrust", "HeraldMailbox", "HeraldListener", "CNghttp2",
@@ -123,18 +145,25 @@ let package = Package(
             ]
         ),
         herald(
+            .service,
             "HeraldCourier",
             [
                 "HeraldJSON", "HeraldModel", "HeraldWire", "HeraldTrust", "HeraldMailbox", "HeraldListener", nioCore,
                 nioSSL, logging, metrics, coreMetrics,
             ]
         ),
-        herald("HeraldStores", ["HeraldModel", "HeraldMailbox", "HeraldTrust", "CPosix", grdb, grdbSQLite, logging]),
         herald(
+            .service,
+            "HeraldStores",
+            ["HeraldModel", "HeraldMailbox", "HeraldTrust", "CPosix", grdb, grdbSQLite, logging]
+        ),
+        herald(
+            .cluster,
             "HeraldCluster",
             ["HeraldModel", "HeraldMailbox", "HeraldNATS", crypto, cryptoExtras, logging, coreMetrics, nioCore]
         ),
         herald(
+            .shared,
             "HeraldWeb",
             [
                 "HeraldJSON", "HeraldModel", hummingbird, hummingbirdCore, httpTypes, lifecycle, logging, nioCore,
@@ -143,6 +172,7 @@ let package = Package(
             hasResources: true
         ),
         herald(
+            .service,
             "HeraldConsole",
             [
                 "HeraldModel", "HeraldMailbox", "HeraldWeb", crypto, hummingbird, httpTypes, logging, coreMetrics,
@@ -151,6 +181,7 @@ let package = Package(
             hasResources: true
         ),
         herald(
+            .service,
             "HeraldActivation",
             [
                 "HeraldModel", "HeraldTrust", "HeraldListener", "HeraldWeb", hummingbird, hummingbirdCore, httpTypes,
@@ -158,6 +189,7 @@ let package = Package(
             ]
         ),
         herald(
+            .provider,
             "HeraldProvider",
             [
                 "HeraldJSON", "HeraldModel", "HeraldWire", "HeraldTrust", "CNghttp2", crypto, logging, coreMetrics,
@@ -166,6 +198,7 @@ let package = Package(
         ),
         // Apart from HeraldProvider, so that who uses the library builds no database.
         herald(
+            .provider,
             "HeraldRelay",
             [
                 "HeraldJSON", "HeraldModel", "HeraldProvider", "HeraldWeb", "CLibpq", grdb, grdbSQLite, httpClient,
@@ -173,25 +206,32 @@ let package = Package(
             ],
             hasResources: true
         ),
-        .target(name: "CPosix"),
-        .target(name: "CSignals"),
-        .target(name: "CVersion", cSettings: [.define("HERALD_COMMIT", to: "\"\(commit)\"")]),
-        .target(name: "CAllocator", linkerSettings: [.linkedLibrary("jemalloc")]),
+        .target(name: "CPosix", path: Wing.c.path("CPosix")),
+        .target(name: "CSignals", path: Wing.c.path("CSignals")),
+        .target(
+            name: "CVersion",
+            path: Wing.c.path("CVersion"),
+            cSettings: [.define("HERALD_COMMIT", to: "\"\(commit)\"")]
+        ),
+        .target(name: "CAllocator", path: Wing.c.path("CAllocator"), linkerSettings: [.linkedLibrary("jemalloc")]),
         herald(
+            .device,
             "HeraldDevice",
             [
                 "HeraldModel", "HeraldWire", "HeraldTrust", asn1, crypto, httpClient, nioCore, nioHTTP1, nioPosix,
                 nioSSL, x509,
             ]
         ),
-        herald("HeraldPhone", ["HeraldJSON", "HeraldModel", "HeraldDevice", "CPosix", nioCore, nioPosix]),
+        herald(.device, "HeraldPhone", ["HeraldJSON", "HeraldModel", "HeraldDevice", "CPosix", nioCore, nioPosix]),
         // It starts the service as a process, so that its users do not build the service.
         herald(
+            .device,
             "HeraldTesting",
             ["HeraldModel", "HeraldDevice", "HeraldPhone", "CPosix", httpClient, nioCore, nioHTTP1]
         ),
-        herald("HeraldDesktop", ["HeraldModel", "HeraldPhone", nioCore, nioPosix]),
+        herald(.device, "HeraldDesktop", ["HeraldModel", "HeraldPhone", nioCore, nioPosix]),
         herald(
+            .device,
             "HeraldScreen",
             [
                 "HeraldDevice", "HeraldJSON", "HeraldModel", "HeraldPhone", "HeraldWeb", hummingbird, hummingbirdCore,
@@ -210,6 +250,7 @@ let package = Package(
                 lifecycle, unixSignals, logging, metrics, coreMetrics, nioCore, nioHTTP1, nioPosix, httpClient,
                 allocator,
             ],
+            path: Wing.command.path("HeraldCommand"),
             swiftSettings: settings
         ),
 
@@ -420,6 +461,7 @@ if let fuzzer = Context.environment["HERALD_FUZZ"] {
         package.targets[index] = .target(
             name: "HeraldCommand",
             dependencies: dependencies,
+            path: Wing.command.path("HeraldCommand"),
             swiftSettings: instrumented + entry
         )
     }

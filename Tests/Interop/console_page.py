@@ -16,14 +16,14 @@ from made_up_server import MadeUpRequest, MadeUpServer
 from screen_page import PATIENCE
 
 SOURCES = pathlib.Path(__file__).resolve().parents[2] / "Sources"
-RESOURCES = SOURCES / "HeraldConsole/Resources"
-SHARED = SOURCES / "HeraldWeb/Resources"
+RESOURCES = SOURCES / "Service/HeraldConsole/Resources"
+SHARED = SOURCES / "Shared/HeraldWeb/Resources"
 TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 POLICY = "; ".join((RESOURCES / "content-security-policy.txt").read_text().split("\n")).strip("; ")
 VERSION = "0123456789abcdef"
 #: The paths of the page, from the route that serves them.
 PATHS = re.search(
-    r"static let paths = \[(.*?)\]", (SOURCES / "HeraldConsole/Pages/ConsolePages.swift").read_text(), re.S,
+    r"static let paths = \[(.*?)\]", (SOURCES / "Service/HeraldConsole/Pages/ConsolePages.swift").read_text(), re.S,
 )[1]
 PAGES = [f"^/{re.sub(':[a-z]+', '[^/]+', path)}$" for path in re.findall(r'"([^"]*)"', PATHS)]
 

@@ -23,9 +23,9 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import WebDriverWait
 
 SOURCES = pathlib.Path(__file__).resolve().parents[2] / "Sources"
-RESOURCES = SOURCES / "HeraldScreen/Resources"
+RESOURCES = SOURCES / "Device/HeraldScreen/Resources"
 # Files of all pages.
-SHARED = SOURCES / "HeraldWeb/Resources"
+SHARED = SOURCES / "Shared/HeraldWeb/Resources"
 # The time limit for expected changes, long enough for a busy machine.
 PATIENCE = 60
 TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".html": "text/html; charset=utf-8"}
@@ -88,7 +88,7 @@ def record(**changes):
 def words(language="en"):
     """The device's own words, from the table that the agent has."""
     table = {"en": "english", "fr": "french", "de": "german", "es": "spanish", "ja": "japanese", "zh-Hans": "chinese"}[language]
-    folder = SOURCES / "HeraldPhone/Words"
+    folder = SOURCES / "Device/HeraldPhone/Words"
     lines = (folder / "DeviceWords+Texts.swift").read_text().split(f"static let {table}:")[1].split("]\n\n")[0]
     snake = lambda name: re.sub("[A-Z]", lambda letter: f"_{letter[0].lower()}", name)
     return {"language": language, **{snake(name): text for name, text in re.findall(r'\.(\w+): "(.*)",', lines)}}

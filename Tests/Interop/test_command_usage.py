@@ -40,7 +40,7 @@ def test_the_binary_prints_its_version():
 
 
 def test_every_file_with_the_version_says_the_same():
-    for name in ("HeraldConsole", "HeraldRelay"):
+    for name in ("Service/HeraldConsole", "Provider/HeraldRelay"):
         description = yaml.safe_load((ROOT / "Sources" / name / "Resources" / "openapi.yaml").read_text())
         assert description["info"]["version"] == version(), name
     releases = re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.M)

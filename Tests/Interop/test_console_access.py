@@ -13,7 +13,7 @@ import yaml
 from commands import one_line
 from service import PATIENCE, ROOT, Service, herald
 
-DESCRIPTION = yaml.safe_load((ROOT / "Sources/HeraldConsole/Resources/openapi.yaml").read_text())
+DESCRIPTION = yaml.safe_load((ROOT / "Sources/Service/HeraldConsole/Resources/openapi.yaml").read_text())
 ROLES = ["viewer", "sender", "admin"]
 #: Every request below `/v1`, with its least role.
 REQUESTS = [

@@ -16,7 +16,7 @@ from parties import new_id
 from provider import Provider
 from service import PATIENCE, ROOT, TEAM, TOPIC, eventually
 
-SOURCE = ROOT / "Sources" / "HeraldConsole"
+SOURCE = ROOT / "Sources" / "Service" / "HeraldConsole"
 DESCRIPTION = SOURCE / "Resources" / "openapi.yaml"
 
 
@@ -74,7 +74,7 @@ def names(value):
             yield from names(each)
 
 
-@pytest.mark.parametrize("target", ["HeraldConsole", "HeraldRelay"])
+@pytest.mark.parametrize("target", ["Service/HeraldConsole", "Provider/HeraldRelay"])
 def test_the_properties_are_in_snake_case(target):
     text = (ROOT / "Sources" / target / "Resources" / "openapi.yaml").read_text()
     found = set(names(yaml.safe_load(text)))

@@ -147,7 +147,7 @@ def test_a_wait_for_what_no_message_can_have_is_refused_at_once(scene):
 
 
 def test_no_route_ignores_a_parameter_a_key_or_a_body(scene):
-    paths = yaml.safe_load((ROOT / "Sources/HeraldConsole/Resources/openapi.yaml").read_text())["paths"]
+    paths = yaml.safe_load((ROOT / "Sources/Service/HeraldConsole/Resources/openapi.yaml").read_text())["paths"]
     routes = [(path.replace("{", "").replace("}", ""), method.upper(), route)
               for path, methods in paths.items() if path.startswith("/v1/")
               for method, route in methods.items() if method in ("get", "post", "put", "delete")]

@@ -8,7 +8,7 @@ import pytest
 
 from service import PATIENCE, ROOT, herald
 
-DESCRIPTION = ROOT / "Sources" / "HeraldConsole" / "Resources" / "openapi.yaml"
+DESCRIPTION = ROOT / "Sources" / "Service" / "HeraldConsole" / "Resources" / "openapi.yaml"
 CHECKS = ["not_a_server_error", "status_code_conformance", "content_type_conformance", "response_schema_conformance", "role_is_enough"]
 #: A stream has no end, the description is checked as a file, and a token that is deleted makes no further requests.
 EXCLUDED = ["--exclude-path", "/v1/events", "--exclude-path", "/openapi.yaml", "--exclude-name", "DELETE /v1/tokens/{id}"]

@@ -199,13 +199,13 @@ NSCurrentLocaleDidChangeNotification preferredLanguages applicationState applica
 
 def test_the_chapter_about_apps_names_every_method_and_every_entrance():
     chapter = (ROOT / "docs" / "apps.md").read_text()
-    phone = ROOT / "Sources" / "HeraldPhone"
+    phone = ROOT / "Sources" / "Device" / "HeraldPhone"
     swift = (phone / "LocalSocket" / "LocalApp.swift").read_text()
     (events,) = re.findall(r"public enum Event\b.*?\n    }\n", swift, re.S)
     functions = re.findall(r"public func (?!makeAsyncIterator)(\w+)\(", swift + (phone / "LocalSocket" / "LocalDevice.swift").read_text())
     requests = re.findall(r'case "(\w+)":', (phone / "LocalSocket" / "LocalConnection.swift").read_text())
     (programs,) = re.findall(r"enum ProgramEvent\b.*?\n}\n", (phone / "Phone" / "PhoneState.swift").read_text(), re.S)
-    messages = re.findall(r'"(herald-\w+)"', (ROOT / "Sources" / "HeraldScreen" / "Resources" / "app-frame.js").read_text())
+    messages = re.findall(r'"(herald-\w+)"', (ROOT / "Sources" / "Device" / "HeraldScreen" / "Resources" / "app-frame.js").read_text())
     wanted = [
         *METHODS, *(f".{name}" for name in re.findall(r"^ +case (\w+)", events, re.M)), *(f"{name}(" for name in functions),
         *(f"`{name}`" for name in requests + re.findall(r"^ +case (\w+)$", programs, re.M)), *set(messages) - {"herald-hello"},
@@ -235,7 +235,7 @@ def test_every_reliability_goal_has_a_row_and_every_part_of_soak_is_named():
 
 
 def test_every_reason_is_in_the_compatibility_document():
-    table = (ROOT / "Sources" / "HeraldModel" / "RefusalReason.swift").read_text()
+    table = (ROOT / "Sources" / "Shared" / "HeraldModel" / "RefusalReason.swift").read_text()
     reasons = re.findall(r'^    case \w+ = "(\w+)"$', table, re.M)
     assert len(reasons) > 30
     assert [reason for reason in reasons if f"`{reason}`" not in COMPATIBILITY] == []

@@ -13,7 +13,7 @@ from relay import Relay, SQLiteQueue, sending
 from service import PATIENCE, ROOT, TOPIC, eventually
 
 NOBODY = "cd" * 32
-DESCRIPTION = ROOT / "Sources" / "HeraldRelay" / "Resources" / "openapi.yaml"
+DESCRIPTION = ROOT / "Sources" / "Provider" / "HeraldRelay" / "Resources" / "openapi.yaml"
 
 
 @pytest.fixture(scope="module")
