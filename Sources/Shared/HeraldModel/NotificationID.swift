@@ -61,19 +61,27 @@ public struct NotificationID: Hashable, Sendable {
     /// The 36 bytes of the canonical form in lower case.
     package var canonicalBytes: [UInt8] {
         [UInt8](unsafeUninitializedCapacity: 36) { buffer, count in
-            count = 0
-            for index in 0..<16 {
-                if index == 4 || index == 6 || index == 8 || index == 10 {
-                    buffer[count] = UInt8(ascii: "-")
-                    count += 1
-                }
-                let half = index < 8 ? high : low
-                let byte = UInt8(truncatingIfNeeded: half >> UInt64(56 - 8 * (index % 8)))
-                buffer[count] = Hex.lowerDigit(byte >> 4)
-                buffer[count + 1] = Hex.lowerDigit(byte & 0xF)
-                count += 2
-            }
+            write(to: UnsafeMutableRawBufferPointer(buffer))
+            count = 36
         }
+    }
+
+    /// Writes the canonical form in lower case into at least 36 bytes.
+    package func write(to text: UnsafeMutableRawBufferPointer) {
+        let middle = (
+            Hex.digits(UInt32(truncatingIfNeeded: high)).littleEndian,
+            Hex.digits(UInt32(truncatingIfNeeded: low >> 32)).littleEndian
+        )
+        text.storeBytes(of: Hex.digits(UInt32(high >> 32)), toByteOffset: 0, as: UInt64.self)
+        text.storeBytes(of: UInt32(truncatingIfNeeded: middle.0).littleEndian, toByteOffset: 9, as: UInt32.self)
+        text.storeBytes(of: UInt32(middle.0 >> 32).littleEndian, toByteOffset: 14, as: UInt32.self)
+        text.storeBytes(of: UInt32(truncatingIfNeeded: middle.1).littleEndian, toByteOffset: 19, as: UInt32.self)
+        text.storeBytes(of: UInt32(middle.1 >> 32).littleEndian, toByteOffset: 24, as: UInt32.self)
+        text.storeBytes(of: Hex.digits(UInt32(truncatingIfNeeded: low)), toByteOffset: 28, as: UInt64.self)
+        text[8] = UInt8(ascii: "-")
+        text[13] = UInt8(ascii: "-")
+        text[18] = UInt8(ascii: "-")
+        text[23] = UInt8(ascii: "-")
     }
 }
 
@@ -123,24 +131,36 @@ package enum Hex {
         return (value | value >> 16) & 0xFFFF_FFFF
     }
 
-    /// The lower-case digit of a value below 16.
-    package static func lowerDigit(_ value: UInt8) -> UInt8 {
-        value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") - 10 + value
+    /// The eight lower-case digits of a word, in memory order; without a branch for each digit.
+    package static func digits(_ word: UInt32) -> UInt64 {
+        let ones: UInt64 = 0x0101_0101_0101_0101
+        var values = UInt64(word)
+        values = (values | values << 16) & 0x0000_FFFF_0000_FFFF
+        values = (values | values << 8) & 0x00FF_00FF_00FF_00FF
+        values = (values | values << 4) & (ones &* 0x0F)
+        let areLetters = (values &+ ones &* 6) >> 4 & ones
+        return (values &+ ones &* UInt64(UInt8(ascii: "0")) &+ areLetters &* 39).bigEndian
     }
 
     /// Writes the sixteen lower-case digits of a word.
     package static func write(_ word: UInt64, to digits: UnsafeMutableBufferPointer<UInt8>, at start: Int) {
-        for place in 0..<16 {
-            digits[start + place] = lowerDigit(UInt8(truncatingIfNeeded: word >> UInt64(60 - 4 * place)) & 0xF)
-        }
+        let bytes = UnsafeMutableRawBufferPointer(digits)
+        bytes.storeBytes(of: Hex.digits(UInt32(word >> 32)), toByteOffset: start, as: UInt64.self)
+        bytes.storeBytes(
+            of: Hex.digits(UInt32(truncatingIfNeeded: word)),
+            toByteOffset: start + 8,
+            as: UInt64.self
+        )
     }
+
+    private static let lowerDigits = Array("0123456789abcdef".utf8)
 
     /// The lower-case digits of bytes.
     package static func text(_ bytes: some Sequence<UInt8>) -> String {
         var digits: [UInt8] = []
         for byte in bytes {
-            digits.append(lowerDigit(byte >> 4))
-            digits.append(lowerDigit(byte & 0xF))
+            digits.append(lowerDigits[Int(byte >> 4)])
+            digits.append(lowerDigits[Int(byte & 0xF)])
         }
         return String(decoding: digits, as: UTF8.self)
     }

@@ -18,20 +18,7 @@ struct IdentifierText: Equatable {
     ///
     /// Journal, devices and everything else of Herald spell it so, too (``HeraldModel/NotificationID``).
     init(_ id: NotificationID) {
-        withUnsafeMutableBytes(of: &storage) { buffer in
-            var position = 0
-            for index in 0..<16 {
-                if index == 4 || index == 6 || index == 8 || index == 10 {
-                    buffer[position] = UInt8(ascii: "-")
-                    position += 1
-                }
-                let half = index < 8 ? id.high : id.low
-                let byte = UInt8(truncatingIfNeeded: half >> UInt64(56 - 8 * (index % 8)))
-                buffer[position] = Hex.lowerDigit(byte >> 4)
-                buffer[position + 1] = Hex.lowerDigit(byte & 0xF)
-                position += 2
-            }
-        }
+        withUnsafeMutableBytes(of: &storage) { id.write(to: $0) }
     }
 
     /// The identifier; nil if the text is not a UUID.
