@@ -29,9 +29,9 @@ import Testing
     }
 
     @Test func `all files of the page are in the binary, and browsers may keep them`() async throws {
-        let own = try files(in: "HeraldConsole/Resources").filter { ["js", "css"].contains($0.pathExtension) }
+        let own = try files(in: "Service/HeraldConsole/Resources").filter { ["js", "css"].contains($0.pathExtension) }
         #expect(own.count > 20)
-        let all = own + (try files(in: "HeraldWeb/Resources"))
+        let all = own + (try files(in: "Shared/HeraldWeb/Resources"))
         try await harness.withPort { base in
             let page = try await harness.ask("GET", base + "/").body
             for file in all {

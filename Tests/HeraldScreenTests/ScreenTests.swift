@@ -11,8 +11,8 @@ import Testing
 
     @Test func `the page and all its files are in the binary`() async throws {
         let sources = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../Sources")
-        let folder = sources.appending(path: "HeraldScreen/Resources")
-        let shared = sources.appending(path: "HeraldWeb/Resources")
+        let folder = sources.appending(path: "Device/HeraldScreen/Resources")
+        let shared = sources.appending(path: "Shared/HeraldWeb/Resources")
         let names = try FileManager.default.contentsOfDirectory(atPath: folder.path())
         #expect(names.count > 20)
         try await harness.withScreen { base in
