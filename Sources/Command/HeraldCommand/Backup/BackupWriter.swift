@@ -16,7 +16,7 @@ struct BackupWriter {
     /// A finished backup.
     struct Report {
         let manifest: BackupManifest
-        /// Entries of the trust folder that are no files.
+        /// Entries of the trust folder that are not files.
         let leftOut: [String]
         /// The number of damaged rows of the store.
         let damaged: Int
@@ -119,7 +119,7 @@ struct BackupWriter {
     }
 
     /// Copies the trust folder and the authority that clients trust.
-    /// - Returns: The paths that are no files.
+    /// - Returns: The paths that are not files.
     private func copyTrust(_ names: [String], to draft: String) throws -> [String] {
         var leftOut: [String] = []
         for name in names {

@@ -35,7 +35,7 @@ final class DraftFolder {
             throw CommandError(.folderInUse, "another process is writing \(path): wait for its end")
         }
         if let stranger = Self.stranger(in: path) {
-            throw CommandError(.file, "\(path) holds \(stranger), which is no part of a backup: move the folder away")
+            throw CommandError(.file, "\(path) holds \(stranger), which is not part of a backup: move the folder away")
         }
         try Self.empty(path)
         for part in parts where mkdir("\(path)/\(part)", 0o700) != 0 {

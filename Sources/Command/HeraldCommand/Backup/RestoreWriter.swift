@@ -52,7 +52,7 @@ struct RestoreWriter {
         guard access(path, F_OK) == 0 || errno != ENOENT else {
             throw CommandError(
                 .folder,
-                "\(backup) is no backup: it has no file \(BackupLayout.manifest); name a folder that herald backup made"
+                "\(backup) is not a backup: it has no file \(BackupLayout.manifest); name a folder that herald backup made"
             )
         }
         return try BackupManifest(reading: try SafeFile.read(path), at: path)

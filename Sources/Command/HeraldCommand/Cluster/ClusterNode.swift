@@ -315,7 +315,7 @@ final class ClusterNode: Sendable {
             }
             if isNew, found.isEmpty { logger.notice("the NATS servers are sound again") }
             if isNew { for finding in found { logger.warning("\(finding.line)") } }
-            // Servers that are down are no loss, and come back.
+            // Servers that are down have lost nothing, and come back.
             if let loss, looksWithLoss >= ClusterStart.lossLooks { throw CommandError(.refused, loss.line) }
             if seen != before { save(seen) }
         }

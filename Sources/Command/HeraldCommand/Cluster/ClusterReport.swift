@@ -28,7 +28,7 @@ struct ClusterReport: Encodable {
     let servers: [Server]
     let streams: [Stream]
     let problems: [String]
-    /// Advice that is no fault.
+    /// Advice, which is not a fault.
     let hint: String?
     let isFaulty: Bool
 

@@ -15,7 +15,7 @@ enum ClusterStart {
     private static let looksAtServer = 4
     /// The time in which servers that have just started must serve reads.
     private static let firstRead = Duration.seconds(60)
-    /// The time in which a start that is told to stop may still say that the node leaves.
+    /// The time in which a start that is stopped may still say that the node leaves.
     static let leaveTime = Duration.seconds(2)
     /// The looks in a row that must show a loss: a paused leader knows after ten seconds that it is none.
     static let lossLooks = 6

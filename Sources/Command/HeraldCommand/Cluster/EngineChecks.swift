@@ -90,7 +90,7 @@ struct EngineChecks: Sendable {
             case .failure(.refused(let refusal))? where refusal.code == JetStreamRefusal.streamNotFound:
                 if let loss = seen.missing(stream.name) { findings.append(loss) }
             case .failure?, nil:
-                // A server that does not answer is told by the connection.
+                // The connection reports a server that does not answer.
                 break
             }
         }

@@ -47,7 +47,7 @@ struct FollowedStreams: Sendable {
 }
 
 extension LogStream {
-    /// Whether a node that is behind with the stream refuses requests, or rings in vain.
+    /// Whether a node that is behind with the stream refuses requests, or rings without an answer.
     fileprivate var isForRequests: Bool {
         switch self {
         case .meta, .trust: false

@@ -58,7 +58,7 @@ final class NodeSilence: Sendable {
             if let text = NodeStates.warning(node) { logger.warning("\(text)") }
         }
         for name in before.subtracting(names).sorted(by: { $0.text < $1.text }) {
-            logger.notice("node \(name.text) is silent no more")
+            logger.notice("node \(name.text) is no longer silent")
         }
     }
 }

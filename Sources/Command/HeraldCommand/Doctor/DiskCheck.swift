@@ -86,7 +86,7 @@ struct DiskCheck {
             ? .warn(
                 "disk",
                 text,
-                "check that the disk honours syncs: none is so fast; see eatmydata, nobarrier, nosync"
+                "no disk syncs as fast as this: check that syncs reach it; see eatmydata, nobarrier, nosync"
             )
             : .ok("disk", text)
     }

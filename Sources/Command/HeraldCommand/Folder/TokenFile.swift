@@ -2,7 +2,7 @@ import Foundation
 
 /// Reads a bearer token from a file.
 ///
-/// A wrong path may name a private key. So no error shows what the file holds, and what is no token gets no further: a
+/// A wrong path may name a private key. So no error shows what the file holds, and what is not a token gets no further: a
 /// library that refuses it as a field of a header would show it.
 enum TokenFile {
     /// Longest token, in bytes.

@@ -90,8 +90,8 @@ enum LogText {
 
     /// Whether a character belongs to texts although its general category does not say so.
     ///
-    /// That is so for the number signs of Arabic, for joiners, and for emoji that are newer than this program's tables. It is
-    /// not so for what turns the direction.
+    /// These are the number signs of Arabic, joiners, and emoji that are newer than this program's tables. It does
+    /// not hold for marks that turn the direction.
     private static func isText(_ scalar: Unicode.Scalar) -> Bool {
         let properties = scalar.properties
         switch properties.generalCategory {

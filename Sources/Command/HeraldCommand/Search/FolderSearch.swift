@@ -47,7 +47,7 @@ extension JournalReader {
         _ body: (SQLiteStore, Registry) async throws -> [JournalEntry]
     ) async throws -> [JournalEntry] {
         defer { withExtendedLifetime(lock) {} }
-        // A service that never ran has no store, and this is no reason to make one.
+        // A service that never ran has no store, and a search does not make one.
         guard FileManager.default.fileExists(atPath: folder.databasePath) else { return [] }
         let silent = Logger(label: "herald.journal") { _ in SwiftLogNoOpLogHandler() }
         let clock = ServiceClock()

@@ -1,6 +1,6 @@
 import HeraldWeb
 
-/// Admission of searches: some at once, some waiting, no more; the store's readers are those of the devices too.
+/// Admission of searches: limits those that run and those that wait, because devices use the same readers of the store.
 actor SearchTurns {
     static let running = 2
     static let waiting = 6

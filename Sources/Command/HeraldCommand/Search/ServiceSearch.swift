@@ -6,7 +6,7 @@ import HeraldStores
 import HeraldTrust
 import HeraldWeb
 
-/// Searches and lives of the journal of a service, in a cluster of all nodes.
+/// Searches a service's journal and reads the history of a notification; in a cluster, at all nodes.
 struct ServiceSearch: JournalSearching {
     /// Interval at which a wait asks the other nodes again.
     private static let clusterInterval = Duration.seconds(1)

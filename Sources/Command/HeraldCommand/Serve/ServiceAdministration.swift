@@ -16,7 +16,7 @@ struct ServiceAdministration: Administration {
     let started: WallTime
 
     var problems: [String] {
-        // With them, the rest follows.
+        // Problems of the cluster explain the others.
         if let problems = assembly.cluster?.problems, !problems.isEmpty { return problems }
         return ownProblem.map { [$0.what] } ?? []
     }

@@ -8,7 +8,7 @@ import HeraldModel
 import HeraldStores
 import HeraldTrust
 
-/// The gauges that are read when somebody asks for the metrics.
+/// The gauges that are read at each scrape of the metrics.
 struct ServiceGauges: Sendable {
     let assembly: ServiceAssembly
     let administration: ServiceAdministration
@@ -43,7 +43,7 @@ struct ServiceGauges: Sendable {
     /// Reads everything now.
     func read() {
         readOften()
-        // While somebody replaces the file, the last value stands.
+        // While the file is being replaced, the last value stays.
         if let certificate = try? assembly.trust.folder.serverCertificate() {
             serverCertificate.record(certificate.expires.milliseconds / 1000)
         }

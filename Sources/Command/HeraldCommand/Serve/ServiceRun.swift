@@ -11,7 +11,7 @@ import Logging
 import ServiceLifecycle
 import UnixSignals
 
-/// Runs a service: opens the listeners, prints their addresses, and runs until it is told to stop.
+/// Runs a service: opens the listeners, prints their addresses, and runs until it is asked to stop.
 struct ServiceRun {
     let assembly: ServiceAssembly
     let metrics: PrometheusRegistry
@@ -205,7 +205,7 @@ struct ServiceRun {
         if let cluster = assembly.cluster {
             services.append(ClusterStopLimit(node: cluster, gracePeriod: configuration.gracePeriod))
         }
-        // The last service is told first to stop.
+        // The last service stops first.
         services.append(
             Watchdog(
                 assembly.manager,
