@@ -28,7 +28,7 @@ package enum StateGuide {
         case .refusedByEndedConnections:
             (
                 "The device's MQTT client ended its connection each time the notification came.",
-                "Herald sends it no more. The client's log says what it cannot read; newer notifications are sent."
+                "Herald does not send it again. The client's log says what it cannot read; newer notifications are sent."
             )
         case .storedTokenMissing:
             (
