@@ -90,7 +90,7 @@ def named_tests(text):
             elif match := re.fullmatch(r"(\w+Tests)(?:/(.+))?", words):
                 yield words, SWIFT.fault(*match.groups())
             elif "test_" in words and "::" in words:
-                yield words, f"{words} is no name of a test"
+                yield words, f"{words} is not the name of a test"
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.stem)
