@@ -55,7 +55,7 @@ package enum StateGuide {
         case .storedBudget:
             (
                 "It waits, because the app has used up its background pushes.",
-                "Send fewer background pushes; some few an hour are sent."
+                "Send fewer background pushes; a few an hour are sent."
             )
         case .storedBeforeDelivery: ("It is safe in the cluster, and goes to the device next.", "")
         case .replaced:
