@@ -5,6 +5,7 @@ import HeraldTrust
 import Testing
 
 @testable import HeraldCommand
+@testable import HeraldService
 
 @Suite struct HeraldTests {
     /// Every command, with the words that call it.

@@ -3,6 +3,7 @@ import HeraldCluster
 import HeraldMailbox
 import HeraldModel
 import HeraldNATS
+import HeraldService
 
 /// The state of a cluster as `herald cluster status` prints it.
 struct ClusterReport: Encodable {

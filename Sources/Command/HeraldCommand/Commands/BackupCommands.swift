@@ -4,6 +4,7 @@ import HeraldCluster
 import HeraldConsole
 import HeraldMailbox
 import HeraldModel
+import HeraldService
 
 /// `herald backup`: copies a data folder, also while its service runs.
 struct Backup: AsyncParsableCommand {

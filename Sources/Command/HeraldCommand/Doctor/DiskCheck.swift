@@ -1,4 +1,5 @@
 import HeraldModel
+import HeraldService
 import HeraldStores
 
 /// Judges the disk of a data folder.

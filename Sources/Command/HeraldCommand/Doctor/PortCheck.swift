@@ -1,5 +1,6 @@
 import Foundation
 import HeraldModel
+import HeraldService
 
 /// Judges whether a listener can have its port.
 struct PortCheck {

@@ -1,4 +1,5 @@
 import HeraldModel
+import HeraldService
 import HeraldTrust
 
 /// Judges the certificates of a service.
