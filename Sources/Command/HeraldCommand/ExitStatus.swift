@@ -1,7 +1,7 @@
 import ArgumentParser
+import HeraldIdentity
 import HeraldRelay
 import HeraldStores
-import HeraldTrust
 
 /// The exit status of a command that failed.
 ///

@@ -1,7 +1,7 @@
 import Foundation
 import HeraldCluster
+import HeraldIdentity
 import HeraldNATS
-import HeraldTrust
 import Logging
 import NIOPosix
 import Synchronization
