@@ -5,7 +5,7 @@ let package = Package(
     name: "KitchenTimer",
     platforms: [.macOS(.v15)],
     dependencies: [
-        .package(name: "herald", path: "../.."),
+        .package(name: "herald", path: "../..", traits: []),
         .package(url: "https://github.com/apple/swift-argument-parser.git", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-http-types.git", from: "1.8.0", traits: []),
         .package(url: "https://github.com/apple/swift-log.git", from: "1.16.0"),
