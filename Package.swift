@@ -374,8 +374,8 @@ let package = Package(
         tests(
             "HeraldDeviceTests",
             [
-                "HeraldIdentity", "HeraldDevice", "HeraldModel", "HeraldTrust", "HeraldWire", "HeraldTestSupport", asn1,
-                crypto, x509,
+                "HeraldDevice", "HeraldIdentity", "HeraldModel", "HeraldTestSupport", "HeraldTrust", "HeraldWire", asn1,
+                crypto, nioCore, nioHTTP1, nioPosix, nioSSL, x509,
             ]
         ),
         tests("HeraldPhoneTests", ["HeraldPhone", "HeraldDevice", "HeraldJSON", "HeraldModel"]),

@@ -15,7 +15,7 @@ package struct HTTPExchange: Sendable {
     /// The body of the answer is longer than the limit.
     struct TooLong: Error {}
 
-    private let server: HostPort
+    let server: HostPort
     private let tls: NIOSSLContext?
     private let timeout: Duration
     private let maximumBytes: Int
