@@ -16,6 +16,8 @@ struct DescriptorShares: Equatable {
 
     /// Connections for each listener, in the order of ``ServerConfiguration/listeners``; nil if none has to be limited.
     let connections: [Int]?
+    /// Connections of the console's port, and of its socket.
+    let consoleConnections: Int
     let limit: Int
     /// Descriptors that belong to no listener.
     let reserve: Int
@@ -35,10 +37,12 @@ struct DescriptorShares: Equatable {
         let console = 2 * configuration.consoleConnections
         guard limit < reserve + console + beyond + wanted.reduce(0, { $0 + $1.maximumConnections }) else {
             (connections, isScarce) = (nil, false)
+            consoleConnections = configuration.consoleConnections
             return
         }
         // Each gets the minimum, and the rest in proportion to what it wants.
-        let rest = limit - reserve - 2 * Self.consoleConnections - beyond - wanted.count * Self.minimum
+        consoleConnections = min(configuration.consoleConnections, max(Self.minimum, limit / 64))
+        let rest = limit - reserve - 2 * consoleConnections - beyond - wanted.count * Self.minimum
         guard rest >= 0 else {
             let needed = limit - rest
             throw CommandError(
@@ -56,7 +60,7 @@ struct DescriptorShares: Equatable {
     /// - Returns: The listeners and their connections, in words; nil if nothing was limited.
     func apply(to configuration: inout ServerConfiguration) -> String? {
         guard let connections else { return nil }
-        configuration.consoleConnections = Self.consoleConnections
+        configuration.consoleConnections = consoleConnections
         var words: [String] = []
         for (path, count) in zip(configuration.listeners, connections) {
             configuration[keyPath: path].maximumConnections = count
@@ -64,9 +68,6 @@ struct DescriptorShares: Equatable {
         }
         return words.joined(separator: ", ")
     }
-
-    /// Connections of the console's port and of its socket, if descriptors are short.
-    private static let consoleConnections = 16
 }
 
 /// The limit of open files of this process (`RLIMIT_NOFILE`).

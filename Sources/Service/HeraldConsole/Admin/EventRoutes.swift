@@ -44,7 +44,7 @@ final class EventRoutes: Sendable {
             greets: true,
             watch: { signal in
                 // Whoever signs out, or whose token is revoked, sees no more.
-                while context.isStillIn() {
+                while context.isServed {
                     for _ in 0..<4 {
                         signal()
                         guard (try? await Task.sleep(for: Self.interval)) != nil else { return }
