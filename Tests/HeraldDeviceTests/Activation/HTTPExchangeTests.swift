@@ -123,6 +123,13 @@ struct HTTPExchangeTests {
         await #expect(throws: NIOSSLError.self) { try await answer("HTTP/1.1 400 Bad Request\r\n\r\n", tls: tls) }
     }
 
+    @Test(arguments: ["a\nb", "a\r\nhost: other", "a\0"])
+    func `a header that HTTP does not allow is an error at once`(value: String) async throws {
+        await #expect(throws: HTTPParserError.self) {
+            try await exchange(with: "") { exchange, _ in try await exchange.send(.GET, "/", headers: ["x": value]) }
+        }
+    }
+
     @Test func `silence ends after the timeout`() async throws {
         await #expect(throws: ChannelError.self) {
             try await exchange(with: "", timeout: .milliseconds(50)) { exchange, _ in try await exchange.send(.GET, "/")

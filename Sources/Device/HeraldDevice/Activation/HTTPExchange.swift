@@ -66,7 +66,12 @@ package struct HTTPExchange: Sendable {
                     }
                     try pipeline.addHTTPClientHandlers()
                     try pipeline.addHandler(AnswerHandler(answer, maximumBytes: maximumBytes))
-                    for part in parts { channel.write(part, promise: nil) }
+                    for part in parts {
+                        // Of a head that is not HTTP no byte is sent. Other failures end the connection, which says why.
+                        channel.write(part).whenFailure { error in
+                            if error is HTTPParserError { answer.fail(error) }
+                        }
+                    }
                     channel.flush()
                 }
                 .whenFailure { answer.fail($0) }
