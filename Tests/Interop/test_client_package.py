@@ -103,6 +103,22 @@ def test_the_client_libraries_compile_nothing_of_the_service(outside):
     assert {library: compiled(plan, f"{library}User") for library in LIBRARIES} == wanted
 
 
+def test_the_client_libraries_need_no_trait():
+    """A product of a trait would be missing where the trait is: SwiftPM says nothing, and the compiler of the user does."""
+    manifest = json.loads(swift(ROOT, "package", "--ignore-lock", "dump-package", check=True).stdout)
+    targets = {target["name"]: [next(iter(one.values())) for one in target["dependencies"]] for target in manifest["targets"]}
+    seen, todo = set(), list(LIBRARIES)
+    while todo:
+        name = todo.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        for dependency in targets.get(name, []):
+            assert "traits" not in (dependency[-1] or {}), f"{name} needs {dependency[0]}"
+            todo.append(dependency[0])
+    assert {"HeraldDevice", "HeraldIdentity", "NIOSSL"} <= seen
+
+
 def changed(folder, more):
     """SwiftPM's answer to Herald's manifest with more targets or dependencies."""
     manifest = (ROOT / "Package.swift").read_text()
