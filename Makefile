@@ -126,6 +126,7 @@ lint:
 	swift format lint --strict --parallel --recursive $(SOURCES)
 	scripts/check-sizes
 	scripts/check-language
+	scripts/check-imports
 	$(MAKE) everything
 
 format:

@@ -24,17 +24,23 @@ let coreMetrics = Target.Dependency.product(name: "CoreMetrics", package: "swift
 let tracing = Target.Dependency.product(name: "Tracing", package: "swift-distributed-tracing")
 let inMemoryTracing = Target.Dependency.product(name: "InMemoryTracing", package: "swift-distributed-tracing")
 let metricsTestKit = Target.Dependency.product(name: "MetricsTestKit", package: "swift-metrics")
-let lifecycle = Target.Dependency.product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
-let unixSignals = Target.Dependency.product(name: "UnixSignals", package: "swift-service-lifecycle")
-let grdb = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
-let grdbSQLite = Target.Dependency.product(name: "GRDBSQLite", package: "GRDB.swift")
-let hummingbird = Target.Dependency.product(name: "Hummingbird", package: "hummingbird")
-let hummingbirdCore = Target.Dependency.product(name: "HummingbirdCore", package: "hummingbird")
-let httpTypes = Target.Dependency.product(name: "HTTPTypes", package: "swift-http-types")
-let httpClient = Target.Dependency.product(name: "AsyncHTTPClient", package: "async-http-client")
-let configuration = Target.Dependency.product(name: "Configuration", package: "swift-configuration")
-let yams = Target.Dependency.product(name: "Yams", package: "Yams")
-let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
+
+/// A product that the client libraries do not use; without the trait, SwiftPM does not even fetch its package.
+func beyondClients(_ name: String, _ package: String) -> Target.Dependency {
+    .product(name: name, package: package, condition: .when(traits: ["Command"]))
+}
+
+let lifecycle = beyondClients("ServiceLifecycle", "swift-service-lifecycle")
+let unixSignals = beyondClients("UnixSignals", "swift-service-lifecycle")
+let grdb = beyondClients("GRDB", "GRDB.swift")
+let grdbSQLite = beyondClients("GRDBSQLite", "GRDB.swift")
+let hummingbird = beyondClients("Hummingbird", "hummingbird")
+let hummingbirdCore = beyondClients("HummingbirdCore", "hummingbird")
+let httpTypes = beyondClients("HTTPTypes", "swift-http-types")
+let httpClient = beyondClients("AsyncHTTPClient", "async-http-client")
+let configuration = beyondClients("Configuration", "swift-configuration")
+let yams = beyondClients("Yams", "Yams")
+let argumentParser = beyondClients("ArgumentParser", "swift-argument-parser")
 
 /// The service has it, and what stands in for it in benchmarks; libraries leave it to their users, and macOS has its own.
 let allocator = Target.Dependency.target(name: "CAllocator", condition: .when(platforms: [.linux]))
@@ -53,9 +59,27 @@ enum Wing: String {
     case c = "C"
 
     func path(_ name: String) -> String { "Sources/\(rawValue)/\(name)" }
+
+    init?(_ target: Target) {
+        let folders = target.path?.split(separator: "/") ?? []
+        guard folders.count == 3, folders[0] == "Sources" else { return nil }
+        self.init(rawValue: String(folders[1]))
+    }
+
+    /// Whether `target` of this wing may import `imported` of another one: the table of wings in docs/architecture.md.
+    func lets(_ target: String, import imported: String, of other: Wing) -> Bool {
+        switch (self, other) {
+        case (_, .shared), (_, .c), (.command, _): true
+        case (.cluster, .service): imported == "HeraldMailbox"
+        // The composition root: its console sends as a provider does, and checks payloads as a device does.
+        case (.service, .cluster), (.service, .provider), (.service, .device): target == "HeraldService"
+        case (.device, .service), (.device, .provider): target == "HeraldTesting"
+        default: self == other
+        }
+    }
 }
 
-/// A target of Herald's own; which target may name which is the import table of docs/architecture.md.
+/// A target of Herald's own.
 ///
 /// Resources are compiled in, so that there is nothing beside the binary.
 func herald(_ wing: Wing, _ name: String, _ dependencies: [Target.Dependency], hasResources: Bool = false) -> Target {
@@ -74,10 +98,9 @@ func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
 
 /// Everything that reads foreign bytes.
 let fuzzed: [Target.Dependency] = [
-    "HeraldJSON", "HeraldModel", "HeraldWire", "HeraldTrust", "HeraldMailbox", "HeraldListener", "HeraldGateway",
-    "HeraldStores", "HeraldCluster", "HeraldNATS", "HeraldDevice", "HeraldPhone", "HeraldRelay", "HeraldService",
-    "HeraldCommand",
-    "HeraldWeb", crypto, nioCore, x509,
+    "HeraldIdentity", "HeraldJSON", "HeraldModel", "HeraldWire", "HeraldTrust", "HeraldMailbox", "HeraldListener",
+    "HeraldGateway", "HeraldStores", "HeraldCluster", "HeraldNATS", "HeraldDevice", "HeraldPhone", "HeraldRelay",
+    "HeraldService", "HeraldCommand", "HeraldWeb", crypto, nioCore, x509,
 ]
 
 let package = Package(
@@ -92,18 +115,24 @@ let package = Package(
         .library(name: "HeraldPhone", targets: ["HeraldPhone"]),
         .library(name: "HeraldTesting", targets: ["HeraldTesting"]),
     ],
+    traits: [
+        .trait(
+            name: "Command",
+            description: "The command herald: service, relay and devices. Without it: the client libraries"
+        ),
+        .default(enabledTraits: ["Command"]),
+    ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser.git", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-asn1.git", from: "1.7.0"),
         .package(url: "https://github.com/apple/swift-certificates.git", from: "1.21.0"),
-        .package(url: "https://github.com/apple/swift-configuration.git", from: "1.4.0", traits: [.defaults, "YAML"]),
+        .package(url: "https://github.com/apple/swift-configuration.git", from: "1.4.0"),
         .package(url: "https://github.com/apple/swift-crypto.git", from: "4.5.0"),
         .package(url: "https://github.com/apple/swift-distributed-tracing.git", from: "1.7.0"),
         .package(url: "https://github.com/apple/swift-http-types.git", from: "1.8.0", traits: []),
         .package(url: "https://github.com/apple/swift-log.git", from: "1.16.0"),
         .package(url: "https://github.com/apple/swift-metrics.git", from: "2.13.0"),
-        // One minor version: HeraldListener/SparseBuffers stands on an interface of NIO that it may change in the next.
-        .package(url: "https://github.com/apple/swift-nio.git", .upToNextMinor(from: "2.101.0")),
+        .package(url: "https://github.com/apple/swift-nio.git", from: "2.101.0"),
         .package(url: "https://github.com/apple/swift-nio-ssl.git", from: "2.37.2"),
         .package(url: "https://github.com/groue/GRDB.swift.git", from: "7.10.0"),
         .package(url: "https://github.com/hummingbird-project/hummingbird.git", from: "2.28.0"),
@@ -128,35 +157,41 @@ let package = Package(
         herald(.shared, "HeraldJSON", []),
         herald(.shared, "HeraldModel", []),
         herald(.shared, "HeraldWire", ["HeraldModel", nioCore]),
+        // What clients and service know of certificates, keys and TLS.
+        herald(.shared, "HeraldIdentity", ["HeraldModel", x509, asn1, crypto, cryptoExtras]),
         // A client of NATS that knows nothing of Herald.
         herald(.cluster, "HeraldNATS", [nioCore, nioPosix, nioTLS, nioSSL, crypto, logging]),
-        herald(.service, "HeraldTrust", ["HeraldJSON", "HeraldModel", x509, asn1, crypto, cryptoExtras]),
-        herald(.service, "HeraldMailbox", ["HeraldModel", logging, metrics, coreMetrics]),
+        herald(
+            .service,
+            "HeraldTrust",
+            ["HeraldIdentity", "HeraldJSON", "HeraldModel", x509, asn1, crypto, cryptoExtras]
+        ),
+        herald(.service, "HeraldMailbox", ["HeraldModel", logging, coreMetrics]),
         herald(
             .service,
             "HeraldListener",
-            ["HeraldModel", "HeraldTrust", nioCore, nioPosix, nioTLS, nioSSL, lifecycle, logging, coreMetrics]
+            ["HeraldIdentity", "HeraldModel", "HeraldTrust", nioCore, nioPosix, nioTLS, nioSSL, logging, coreMetrics]
         ),
         herald(
             .service,
             "HeraldGateway",
             [
-                "HeraldJSON", "HeraldModel", "HeraldWire", "HeraldTrust", "HeraldMailbox", "HeraldListener", "CNghttp2",
-                nioCore, nioSSL, logging, metrics, coreMetrics,
+                "HeraldIdentity", "HeraldJSON", "HeraldModel", "HeraldWire", "HeraldTrust", "HeraldMailbox",
+                "HeraldListener", "CNghttp2", nioCore, nioSSL, logging, coreMetrics,
             ]
         ),
         herald(
             .service,
             "HeraldCourier",
             [
-                "HeraldJSON", "HeraldModel", "HeraldWire", "HeraldTrust", "HeraldMailbox", "HeraldListener", nioCore,
-                nioSSL, logging, metrics, coreMetrics,
+                "HeraldIdentity", "HeraldJSON", "HeraldModel", "HeraldWire", "HeraldTrust", "HeraldMailbox",
+                "HeraldListener", nioCore, nioSSL, logging, coreMetrics,
             ]
         ),
         herald(
             .service,
             "HeraldStores",
-            ["HeraldModel", "HeraldMailbox", "HeraldTrust", "CPosix", grdb, grdbSQLite, logging]
+            ["HeraldIdentity", "HeraldModel", "HeraldMailbox", "HeraldTrust", "CPosix", grdb, grdbSQLite, logging]
         ),
         herald(
             .cluster,
@@ -185,15 +220,15 @@ let package = Package(
             .service,
             "HeraldActivation",
             [
-                "HeraldModel", "HeraldTrust", "HeraldListener", "HeraldWeb", hummingbird, hummingbirdCore, httpTypes,
-                logging, coreMetrics, nioCore, nioPosix, nioSSL, nioTLS,
+                "HeraldIdentity", "HeraldModel", "HeraldTrust", "HeraldListener", "HeraldWeb", hummingbird,
+                hummingbirdCore, httpTypes, logging, coreMetrics, nioCore, nioSSL, nioTLS,
             ]
         ),
         herald(
             .provider,
             "HeraldProvider",
             [
-                "HeraldJSON", "HeraldModel", "HeraldWire", "HeraldTrust", "CNghttp2", crypto, logging, coreMetrics,
+                "HeraldIdentity", "HeraldJSON", "HeraldModel", "HeraldWire", "CNghttp2", crypto, logging, coreMetrics,
                 nioCore, nioPosix, nioSSL, nioTLS, tracing,
             ]
         ),
@@ -202,11 +237,11 @@ let package = Package(
             .service,
             "HeraldService",
             [
-                "HeraldJSON", "HeraldModel", "HeraldWire", "HeraldTrust", "HeraldMailbox", "HeraldListener",
+                "HeraldIdentity", "HeraldModel", "HeraldWire", "HeraldTrust", "HeraldMailbox", "HeraldListener",
                 "HeraldGateway", "HeraldCourier", "HeraldStores", "HeraldConsole", "HeraldActivation", "HeraldWeb",
                 "HeraldCluster", "HeraldNATS", "HeraldProvider", "HeraldPhone", "CPosix", argumentParser, configuration,
                 crypto, yams,
-                lifecycle, unixSignals, logging, metrics, coreMetrics, nioCore, nioHTTP1, nioPosix, nioSSL, httpClient,
+                lifecycle, unixSignals, logging, coreMetrics, nioCore, nioHTTP1, nioPosix, nioSSL, httpClient,
             ]
         ),
         // Apart from HeraldProvider, so that who uses the library builds no database.
@@ -231,8 +266,7 @@ let package = Package(
             .device,
             "HeraldDevice",
             [
-                "HeraldModel", "HeraldWire", "HeraldTrust", asn1, crypto, httpClient, nioCore, nioHTTP1, nioPosix,
-                nioSSL, x509,
+                "HeraldIdentity", "HeraldModel", "HeraldWire", asn1, crypto, nioCore, nioHTTP1, nioPosix, nioSSL, x509,
             ]
         ),
         herald(.device, "HeraldPhone", ["HeraldJSON", "HeraldModel", "HeraldDevice", "CPosix", nioCore, nioPosix]),
@@ -240,14 +274,14 @@ let package = Package(
         herald(
             .device,
             "HeraldTesting",
-            ["HeraldModel", "HeraldDevice", "HeraldPhone", "CPosix", httpClient, nioCore, nioHTTP1]
+            ["HeraldModel", "HeraldDevice", "HeraldPhone", "CPosix", nioCore, nioHTTP1]
         ),
         herald(.device, "HeraldDesktop", ["HeraldModel", "HeraldPhone", nioCore, nioPosix]),
         herald(
             .device,
             "HeraldScreen",
             [
-                "HeraldDevice", "HeraldJSON", "HeraldModel", "HeraldPhone", "HeraldWeb", hummingbird, hummingbirdCore,
+                "HeraldDevice", "HeraldJSON", "HeraldModel", "HeraldPhone", "HeraldWeb", hummingbird,
                 httpTypes, lifecycle, logging, nioCore,
             ],
             hasResources: true
@@ -255,14 +289,13 @@ let package = Package(
         .executableTarget(
             name: "HeraldCommand",
             dependencies: [
-                "HeraldJSON", "HeraldModel", "HeraldWire", "HeraldTrust", "HeraldMailbox", "HeraldListener",
-                "HeraldGateway",
-                "HeraldCourier", "HeraldStores", "HeraldConsole", "HeraldActivation", "HeraldProvider", "HeraldRelay",
-                "HeraldDevice", "HeraldPhone", "HeraldDesktop", "HeraldScreen", "HeraldWeb", "HeraldCluster",
-                "HeraldNATS", "HeraldService", "CPosix", "CSignals", "CVersion", argumentParser, configuration, crypto,
-                yams,
-                lifecycle, unixSignals, logging, metrics, coreMetrics, nioCore, nioHTTP1, nioPosix, httpClient,
-                allocator,
+                "HeraldActivation", "HeraldCluster", "HeraldConsole", "HeraldDesktop", "HeraldDevice",
+                "HeraldGateway", "HeraldIdentity", "HeraldJSON", "HeraldListener", "HeraldMailbox", "HeraldModel",
+                "HeraldNATS", "HeraldPhone", "HeraldProvider", "HeraldRelay", "HeraldScreen", "HeraldService",
+                "HeraldStores",
+                "HeraldTrust", "HeraldWeb", "CPosix", "CSignals", "CVersion", argumentParser,
+                configuration, yams, lifecycle, unixSignals, logging, coreMetrics, nioCore, nioHTTP1, nioPosix,
+                httpClient, allocator,
             ],
             path: Wing.command.path("HeraldCommand"),
             swiftSettings: settings
@@ -270,7 +303,9 @@ let package = Package(
 
         .target(
             name: "HeraldTestSupport",
-            dependencies: ["HeraldModel", "HeraldTrust", "HeraldMailbox", x509, asn1, crypto, logging],
+            dependencies: [
+                "HeraldIdentity", "HeraldModel", "HeraldTrust", "HeraldMailbox", x509, asn1, crypto, logging,
+            ],
             path: "Tests/HeraldTestSupport",
             swiftSettings: settings
         ),
@@ -278,19 +313,24 @@ let package = Package(
         tests("HeraldModelTests", ["HeraldModel"]),
         tests("HeraldWireTests", ["HeraldWire", "HeraldModel", nioCore, nioEmbedded]),
         tests(
+            "HeraldIdentityTests",
+            ["HeraldIdentity", "HeraldTrust", "HeraldTestSupport", asn1, crypto, cryptoExtras, x509]
+        ),
+        tests(
             "HeraldTrustTests",
-            ["HeraldTrust", "HeraldModel", "HeraldTestSupport", x509, asn1, crypto, cryptoExtras]
+            ["HeraldIdentity", "HeraldTrust", "HeraldModel", "HeraldTestSupport", x509, asn1, crypto, cryptoExtras]
         ),
         tests("HeraldNATSTests", ["HeraldNATS", crypto, logging, nioCore, nioPosix]),
         tests("HeraldMailboxTests", ["HeraldMailbox", "HeraldModel", "HeraldTestSupport", logging]),
         tests(
             "HeraldListenerTests",
-            ["HeraldListener", "HeraldTrust", "HeraldTestSupport", logging, nioCore, nioEmbedded, nioSSL]
+            ["HeraldIdentity", "HeraldListener", "HeraldTestSupport", logging, nioCore, nioEmbedded, nioSSL]
         ),
         tests(
             "HeraldGatewayTests",
             [
-                "HeraldGateway", "HeraldListener", "HeraldMailbox", "HeraldTrust", "HeraldModel", "HeraldWire",
+                "HeraldIdentity", "HeraldGateway", "HeraldListener", "HeraldMailbox", "HeraldTrust", "HeraldModel",
+                "HeraldWire",
                 "HeraldTestSupport", "CNghttp2", nioCore, nioEmbedded, nioPosix, nioSSL, logging,
             ]
         ),
@@ -298,13 +338,14 @@ let package = Package(
             "HeraldCourierTests",
             [
                 "HeraldCourier", "HeraldModel", "HeraldWire", "HeraldTrust", "HeraldMailbox", "HeraldListener",
-                "HeraldTestSupport", logging, nioCore, nioEmbedded, nioPosix, nioSSL,
+                "HeraldTestSupport", logging, nioCore, nioEmbedded,
             ]
         ),
         tests(
             "HeraldStoresTests",
             [
-                "HeraldStores", "HeraldMailbox", "HeraldModel", "HeraldTrust", "HeraldTestSupport", grdb, grdbSQLite,
+                "HeraldIdentity", "HeraldStores", "HeraldMailbox", "HeraldModel", "HeraldTrust", "HeraldTestSupport",
+                grdb, grdbSQLite,
                 logging,
             ]
         ),
@@ -322,18 +363,20 @@ let package = Package(
         tests(
             "HeraldConsoleTests",
             [
-                "HeraldConsole", "HeraldModel", "HeraldTestSupport", "HeraldWeb", httpClient, httpTypes, lifecycle,
+                "HeraldMailbox", "HeraldConsole", "HeraldModel", "HeraldTestSupport", "HeraldWeb", httpClient,
+                httpTypes, lifecycle,
                 logging, coreMetrics, nioCore, nioHTTP1,
             ]
         ),
         tests(
             "HeraldActivationTests",
-            ["HeraldActivation", "HeraldListener", "HeraldModel", "HeraldTrust", "HeraldTestSupport", nioCore]
+            ["HeraldActivation", "HeraldListener", "HeraldModel", "HeraldTestSupport", nioCore]
         ),
         tests(
             "HeraldProviderTests",
             [
-                "HeraldProvider", "HeraldJSON", "HeraldListener", "HeraldGateway", "HeraldMailbox", "HeraldModel",
+                "HeraldIdentity", "HeraldProvider", "HeraldJSON", "HeraldListener", "HeraldGateway", "HeraldMailbox",
+                "HeraldModel",
                 "HeraldTestSupport", "HeraldTrust", "HeraldWire", coreMetrics, crypto, inMemoryTracing, logging,
                 metricsTestKit, nioCore, nioPosix, nioSSL, tracing,
             ]
@@ -344,7 +387,10 @@ let package = Package(
         ),
         tests(
             "HeraldDeviceTests",
-            ["HeraldDevice", "HeraldModel", "HeraldTrust", "HeraldWire", "HeraldTestSupport", asn1, x509]
+            [
+                "HeraldDevice", "HeraldIdentity", "HeraldModel", "HeraldTestSupport", "HeraldTrust", "HeraldWire", asn1,
+                crypto, nioCore, nioHTTP1, nioPosix, nioSSL, x509,
+            ]
         ),
         tests("HeraldPhoneTests", ["HeraldPhone", "HeraldDevice", "HeraldJSON", "HeraldModel"]),
         tests("HeraldTestingTests", ["HeraldTesting", "HeraldModel", "HeraldPhone", "HeraldProvider"]),
@@ -359,12 +405,11 @@ let package = Package(
         tests(
             "HeraldCommandTests",
             [
-                "HeraldCluster", "HeraldCommand", "HeraldConsole", "HeraldDevice", "HeraldGateway", "HeraldJSON",
-                "HeraldMailbox", "HeraldModel", "HeraldPhone", "HeraldProvider", "HeraldRelay", "HeraldService",
-                "HeraldStores",
+                "HeraldActivation", "HeraldCluster", "HeraldCommand", "HeraldConsole", "HeraldCourier", "HeraldDevice",
+                "HeraldGateway", "HeraldIdentity", "HeraldJSON", "HeraldListener", "HeraldMailbox", "HeraldModel",
+                "HeraldNATS", "HeraldPhone", "HeraldProvider", "HeraldRelay", "HeraldService", "HeraldStores",
                 "HeraldTestSupport",
-                "HeraldTrust", "HeraldWire",
-                "HeraldWeb", argumentParser, httpClient, logging, nioCore,
+                "HeraldTrust", "HeraldWeb", "HeraldWire", argumentParser, logging, nioCore,
             ]
         ),
         .testTarget(
@@ -376,6 +421,22 @@ let package = Package(
     ],
     swiftLanguageModes: [.v6]
 )
+
+let wings = Dictionary(
+    uniqueKeysWithValues: package.targets.compactMap { target in Wing(target).map { (target.name, $0) } }
+)
+for target in package.targets {
+    for dependency in target.dependencies {
+        switch dependency {
+        case .byNameItem(let name, condition: _), .targetItem(let name, condition: _):
+            guard let wing = wings[target.name], let other = wings[name] else { continue }
+            guard wing.lets(target.name, import: name, of: other) else {
+                fatalError("\(target.name) may not import \(name): docs/architecture.md has the table of wings")
+            }
+        default: continue
+        }
+    }
+}
 
 // Targets for the development of Herald alone, so that users of the libraries do not build them. The benchmarks use what is
 // not public. The examples are packages of their own; as targets here, they share the build of their dependencies.
@@ -409,15 +470,17 @@ if Context.environment["HERALD_DEVELOPMENT"] != nil {
         benchmark(
             "CourierBench",
             [
-                "LoadKit", "HeraldCourier", "HeraldListener", "HeraldMailbox", "HeraldModel", "HeraldStores",
+                "HeraldIdentity", "LoadKit", "HeraldCourier", "HeraldListener", "HeraldMailbox", "HeraldModel",
+                "HeraldStores",
                 "HeraldTrust", "HeraldWire", allocator, argumentParser, logging, nioCore, nioPosix,
             ]
         ),
         benchmark(
             "GatewayBench",
             [
-                "HeraldListener", "HeraldGateway", "HeraldMailbox", "HeraldModel", "HeraldStores", "HeraldTrust",
-                allocator, argumentParser, crypto, logging, nioCore, nioPosix, nioSSL,
+                "HeraldIdentity", "HeraldListener", "HeraldGateway", "HeraldMailbox", "HeraldModel", "HeraldStores",
+                "HeraldTrust",
+                allocator, argumentParser, crypto, logging, nioCore, nioPosix,
             ]
         ),
         benchmark("ClientBench", ["HeraldModel", "HeraldProvider", argumentParser]),

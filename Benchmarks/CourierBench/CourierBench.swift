@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import HeraldCourier
+import HeraldIdentity
 import HeraldListener
 import HeraldMailbox
 import HeraldModel

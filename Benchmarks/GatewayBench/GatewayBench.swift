@@ -2,6 +2,7 @@ import ArgumentParser
 import Crypto
 import Foundation
 import HeraldGateway
+import HeraldIdentity
 import HeraldListener
 import HeraldMailbox
 import HeraldModel

@@ -1,7 +1,7 @@
 import ArgumentParser
+import HeraldIdentity
 import HeraldRelay
 import HeraldStores
-import HeraldTrust
 import Testing
 
 @testable import HeraldCommand

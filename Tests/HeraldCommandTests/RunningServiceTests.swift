@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import HeraldConsole
+import HeraldIdentity
 import HeraldMailbox
 import HeraldModel
 import HeraldStores

@@ -1,5 +1,6 @@
 import Foundation
 import HeraldCluster
+import HeraldIdentity
 import HeraldModel
 import HeraldTestSupport
 import HeraldTrust

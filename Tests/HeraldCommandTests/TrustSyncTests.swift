@@ -1,5 +1,6 @@
 import Foundation
 import HeraldCluster
+import HeraldIdentity
 import HeraldMailbox
 import HeraldModel
 import HeraldTestSupport

@@ -1,4 +1,4 @@
-import HeraldTrust
+import HeraldIdentity
 import NIOCore
 import Testing
 

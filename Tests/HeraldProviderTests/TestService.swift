@@ -1,6 +1,7 @@
 import Crypto
 import Foundation
 import HeraldGateway
+import HeraldIdentity
 import HeraldListener
 import HeraldMailbox
 import HeraldModel

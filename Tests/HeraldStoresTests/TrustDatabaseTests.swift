@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import HeraldIdentity
 import HeraldModel
 import HeraldTestSupport
 import HeraldTrust

@@ -1,3 +1,4 @@
+package import HeraldIdentity
 package import HeraldModel
 package import HeraldTrust
 import Synchronization

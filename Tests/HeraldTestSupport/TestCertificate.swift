@@ -1,5 +1,6 @@
 import Crypto
 import Foundation
+import HeraldIdentity
 package import HeraldModel
 package import HeraldTrust
 import SwiftASN1

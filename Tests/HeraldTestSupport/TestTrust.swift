@@ -1,5 +1,6 @@
 package import Crypto
 import Foundation
+import HeraldIdentity
 package import HeraldModel
 package import HeraldTrust
 package import X509

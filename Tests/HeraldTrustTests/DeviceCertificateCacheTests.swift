@@ -1,3 +1,4 @@
+import HeraldIdentity
 import HeraldModel
 import HeraldTestSupport
 import HeraldTrust

@@ -1,6 +1,7 @@
 import Crypto
 import CryptoExtras
 import Foundation
+import HeraldIdentity
 import HeraldModel
 import HeraldTestSupport
 import HeraldTrust
@@ -104,7 +105,7 @@ struct IssuingTests {
             now: trust.now
         )
         #expect(issued.fileName == "AuthKey_\(issued.credential.id).p8")
-        #expect(ProviderKey.isIdentifier(issued.credential.id))
+        #expect(ProviderToken.isIdentifier(issued.credential.id))
         #expect(try kinds(issued.pem) == ["PRIVATE KEY"])
         let stored = try String(contentsOfFile: trust.path + "/trust/provider-keys.json", encoding: .utf8)
         #expect(!stored.contains("PRIVATE"))

@@ -1,5 +1,6 @@
 import Crypto
 import Foundation
+import HeraldIdentity
 import HeraldModel
 import HeraldTestSupport
 import HeraldTrust

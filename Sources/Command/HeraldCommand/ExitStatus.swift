@@ -1,8 +1,8 @@
 import ArgumentParser
+import HeraldIdentity
 import HeraldRelay
 import HeraldService
 import HeraldStores
-import HeraldTrust
 
 /// The exit status of a command that failed.
 ///

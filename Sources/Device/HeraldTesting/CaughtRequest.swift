@@ -1,5 +1,5 @@
-import AsyncHTTPClient
 public import Foundation
+import HeraldDevice
 import HeraldModel
 import NIOCore
 import NIOHTTP1
@@ -155,24 +155,27 @@ extension HeraldService {
         _ parameters: [String: String]
     ) async throws -> Answer {
         var address = URLComponents()
-        (address.scheme, address.host, address.port, address.path) = ("http", "127.0.0.1", consolePort, "/v1/caught")
+        address.path = "/v1/caught"
         address.queryItems =
             [URLQueryItem(name: "q", value: query)] + parameters.map { URLQueryItem(name: $0.key, value: $0.value) }
         // A plus in a query is a space.
         address.percentEncodedQuery = address.percentEncodedQuery?.replacingOccurrences(of: "+", with: "%2B")
         let path = data + "/run/admin.token"
-        guard let url = address.string, let token = FileManager.default.contents(atPath: path) else {
+        guard let uri = address.string, let token = FileManager.default.contents(atPath: path) else {
             throw HeraldTestError("cannot read \(path)")
         }
-        var request = HTTPClientRequest(url: url)
-        request.method = method
         let secret = String(decoding: token, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
-        request.headers.add(name: "authorization", value: "Bearer \(secret)")
-        let response = try await HTTPClient.shared.execute(request, timeout: .seconds(120))
-        let body = try await Data(response.body.collect(upTo: 128 << 20).readableBytesView)
-        guard response.status == .ok else {
+        let console = HTTPExchange(
+            HostPort(host: "127.0.0.1", port: consolePort),
+            tls: nil,
+            timeout: .seconds(120),
+            maximumBytes: 128 << 20
+        )
+        let answer = try await console.send(method, uri, headers: ["authorization": "Bearer \(secret)"])
+        let body = Data(answer.body.readableBytesView)
+        guard answer.head.status == .ok else {
             let failure = try? JSONDecoder().decode([String: String].self, from: body)
-            throw HeraldTestError(failure?["error"] ?? "the console answered \(response.status.code)")
+            throw HeraldTestError(failure?["error"] ?? "the console answered \(answer.head.status.code)")
         }
         let decoder = JSONDecoder()
         decoder.dateDecodingStrategy = .custom { decoder in

@@ -1,5 +1,4 @@
 public import HeraldModel
-import HeraldTrust
 import HeraldWire
 import NIOCore
 import NIOPosix

@@ -1,6 +1,6 @@
 import Foundation
+import HeraldIdentity
 public import HeraldModel
-import HeraldTrust
 import NIOCore
 import NIOPosix
 import NIOSSL

@@ -1,5 +1,6 @@
 import Foundation
 import HTTPTypes
+import HeraldIdentity
 import HeraldListener
 import HeraldModel
 import HeraldTrust

@@ -1,4 +1,5 @@
 import CoreMetrics
+package import HeraldIdentity
 package import HeraldTrust
 package import Logging
 package import NIOCore

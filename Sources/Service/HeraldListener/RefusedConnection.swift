@@ -1,3 +1,4 @@
+import HeraldIdentity
 package import HeraldTrust
 package import NIOCore
 

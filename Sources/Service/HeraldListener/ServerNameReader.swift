@@ -1,4 +1,4 @@
-package import HeraldTrust
+package import HeraldIdentity
 package import NIOCore
 
 /// Reads the server name in the client's first TLS message, and the unencrypted alert of a client that gives up.

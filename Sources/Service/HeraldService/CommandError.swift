@@ -1,4 +1,4 @@
-package import HeraldTrust
+package import HeraldIdentity
 
 /// The failure of a command, in one line that says what is wrong and how to fix it.
 package struct CommandError: Error, Hashable {

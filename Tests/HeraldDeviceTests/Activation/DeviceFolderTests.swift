@@ -1,12 +1,13 @@
 import Foundation
 import HeraldModel
 import HeraldTestSupport
+import HeraldTrust
 import SwiftASN1
 import Testing
 import X509
 
 @testable import HeraldDevice
-@testable import HeraldTrust
+@testable import HeraldIdentity
 
 struct DeviceFolderTests {
     private let trust: TestTrust

@@ -1,4 +1,4 @@
-import HeraldTrust
+import HeraldIdentity
 import NIOCore
 
 @testable import HeraldListener

@@ -3,6 +3,7 @@ import Foundation
 import HeraldModel
 import X509
 
+@testable import HeraldIdentity
 @testable import HeraldTrust
 
 extension FuzzTarget {

@@ -1,3 +1,4 @@
+import HeraldIdentity
 import HeraldMailbox
 import HeraldModel
 import HeraldTestSupport

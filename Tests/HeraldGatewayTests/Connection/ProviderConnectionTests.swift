@@ -1,3 +1,4 @@
+import HeraldIdentity
 import HeraldListener
 import HeraldMailbox
 import HeraldModel

@@ -1,4 +1,5 @@
 import Foundation
+import HeraldIdentity
 import HeraldListener
 import HeraldModel
 import HeraldTestSupport

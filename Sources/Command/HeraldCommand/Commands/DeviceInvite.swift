@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import HeraldActivation
 import HeraldConsole
+import HeraldIdentity
 import HeraldListener
 import HeraldMailbox
 import HeraldModel

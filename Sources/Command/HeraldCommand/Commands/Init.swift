@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import HeraldIdentity
 import HeraldMailbox
 import HeraldService
 import HeraldStores

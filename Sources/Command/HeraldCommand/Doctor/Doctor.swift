@@ -5,6 +5,7 @@ import Foundation
 import HeraldActivation
 import HeraldConsole
 import HeraldGateway
+import HeraldIdentity
 import HeraldListener
 import HeraldMailbox
 import HeraldModel

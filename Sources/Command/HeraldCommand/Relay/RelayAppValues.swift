@@ -1,4 +1,5 @@
 import Foundation
+import HeraldIdentity
 import HeraldModel
 import HeraldProvider
 import HeraldRelay

@@ -1,4 +1,5 @@
 import ArgumentParser
+import HeraldIdentity
 import HeraldModel
 import HeraldService
 import HeraldTrust
@@ -16,7 +17,7 @@ enum CredentialOptions {
     }
 
     static func team(_ text: String) throws -> String {
-        guard ProviderKey.isIdentifier(text) else {
+        guard ProviderToken.isIdentifier(text) else {
             throw ValidationError(
                 "\(text.debugDescription) is not a team: it has ten characters, each of A-Z or 0-9, like TEAM000001"
             )

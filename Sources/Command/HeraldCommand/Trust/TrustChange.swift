@@ -1,5 +1,6 @@
 import Foundation
 import HeraldConsole
+import HeraldIdentity
 import HeraldMailbox
 import HeraldModel
 import HeraldService

@@ -1,6 +1,6 @@
 import Foundation
+import HeraldIdentity
 import HeraldModel
-import HeraldTrust
 import NIOSSL
 import SwiftASN1
 import X509
@@ -60,21 +60,20 @@ public struct DeviceActivation: Sendable {
         else {
             throw EnrollmentError(.untrusted, "the authority of \(service) cannot be read")
         }
-        return try await EnrollmentClient.with(service, authorities: [trusted], timeout: timeout) { client in
-            let authorities = try await client.authorities()
-            let port = if let devicePort { devicePort } else { try await client.devicePort() }
-            let key = DeviceKey()
-            let request = try key.request(name: name ?? ProcessInfo.processInfo.hostName)
-            let answer = try await client.enroll(request: request, code: invitation)
-            let identity = try key.identity(from: answer, authorities: authorities, expected: nil)
-            try folder.save(
-                identity: identity.pem,
-                authority: Array(try PEMBundle(certificates: [authority]).pem().utf8),
-                service: DeviceFolder.Service(host: service.host, port: port, activation: service.description),
-                replaces: replaces
-            )
-            return identity.credential
-        }
+        let client = try EnrollmentClient(service, authorities: [trusted], timeout: timeout)
+        let authorities = try await client.authorities()
+        let port = if let devicePort { devicePort } else { try await client.devicePort() }
+        let key = DeviceKey()
+        let request = try key.request(name: name ?? ProcessInfo.processInfo.hostName)
+        let answer = try await client.enroll(request: request, code: invitation)
+        let identity = try key.identity(from: answer, authorities: authorities, expected: nil)
+        try folder.save(
+            identity: identity.pem,
+            authority: Array(try PEMBundle(certificates: [authority]).pem().utf8),
+            service: DeviceFolder.Service(host: service.host, port: port, activation: service.description),
+            replaces: replaces
+        )
+        return identity.credential
     }
 }
 
@@ -86,26 +85,20 @@ extension DeviceFolder {
     public func renew(timeout: Duration = .seconds(20)) async throws -> DeviceCredential {
         let present = try credential()
         guard let certificate = try certificates().first else { return present }
-        let authorities: [NIOSSLCertificate]
+        let trusted: [NIOSSLCertificate]
         do {
-            authorities = try NIOSSLCertificate.authorities(try self.authorities())
+            trusted = try NIOSSLCertificate.authorities(try self.authorities())
         } catch let fault as PEMFault {
             throw EnrollmentError(.folder, "\(authorityPath) cannot be used: \(fault); activate the device again")
         }
         let address = try ServiceAddress(try service().activation)
-        return try await EnrollmentClient.with(
-            address,
-            authorities: authorities,
-            credential: present,
-            timeout: timeout
-        ) { client in
-            let authorities = try await client.authorities()
-            let key = DeviceKey()
-            let answer = try await client.renew(request: try key.request(following: certificate))
-            let identity = try key.identity(from: answer, authorities: authorities, expected: present.id)
-            try replaceIdentity(identity.pem)
-            return identity.credential
-        }
+        let client = try EnrollmentClient(address, authorities: trusted, credential: present, timeout: timeout)
+        let authorities = try await client.authorities()
+        let key = DeviceKey()
+        let answer = try await client.renew(request: try key.request(following: certificate))
+        let identity = try key.identity(from: answer, authorities: authorities, expected: present.id)
+        try replaceIdentity(identity.pem)
+        return identity.credential
     }
 
     /// The validity of the present certificate.

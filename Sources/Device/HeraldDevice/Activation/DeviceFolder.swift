@@ -1,6 +1,6 @@
 import Foundation
+import HeraldIdentity
 import HeraldModel
-import HeraldTrust
 import X509
 
 /// The folder with a device's identity.

@@ -1,6 +1,6 @@
 import Crypto
+import HeraldIdentity
 import HeraldModel
-import HeraldTrust
 import SwiftASN1
 import X509
 

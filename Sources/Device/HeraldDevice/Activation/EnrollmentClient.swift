@@ -1,6 +1,6 @@
-import AsyncHTTPClient
 import Foundation
-import HeraldTrust
+import HeraldIdentity
+import HeraldModel
 import NIOCore
 import NIOHTTP1
 import NIOSSL
@@ -13,43 +13,41 @@ struct EnrollmentClient: Sendable {
     /// The longest answer, in bytes: a few certificates in base64.
     static let maximumAnswerBytes = 256 * 1024
 
-    fileprivate let address: ServiceAddress
-    fileprivate let timeout: Duration
-    fileprivate let client: HTTPClient
+    private let address: ServiceAddress
+    private let exchange: HTTPExchange
 
-    /// Runs `body` with a client.
-    static func with<Value: Sendable>(
+    /// Creates a client; does not connect.
+    /// - Throws: ``EnrollmentError``.
+    init(
         _ address: ServiceAddress,
         authorities: [NIOSSLCertificate],
         credential: DeviceCredential? = nil,
-        timeout: Duration,
-        _ body: (EnrollmentClient) async throws -> Value
-    ) async throws -> Value {
+        timeout: Duration
+    ) throws {
         var tls = TLSConfiguration.makeClientConfiguration()
         tls.minimumTLSVersion = .tlsv12
+        tls.applicationProtocols = ["http/1.1"]
         tls.trustRoots = .certificates(authorities)
         if let credential {
             tls.certificateChain = credential.chain.map { .certificate($0) }
             tls.privateKey = .privateKey(credential.key)
         }
-        var configuration = HTTPClient.Configuration(tlsConfiguration: tls, redirectConfiguration: .disallow)
-        configuration.httpVersion = .http1Only
-        configuration.connectionPool.retryConnectionEstablishment = false
-        let client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
-        let outcome: Result<Value, any Error>
+        self.address = address
         do {
-            outcome = .success(try await body(EnrollmentClient(address: address, timeout: timeout, client: client)))
+            exchange = HTTPExchange(
+                HostPort(host: address.host, port: address.port),
+                tls: try NIOSSLContext(configuration: tls),
+                timeout: timeout,
+                maximumBytes: Self.maximumAnswerBytes
+            )
         } catch {
-            outcome = .failure(error)
+            throw Self.failure(error, address)
         }
-        // It fails only if the client was shut down before.
-        try? await client.shutdown()
-        return try outcome.get()
     }
 
     /// The authorities of the service (§4.1).
     func authorities() async throws -> [Certificate] {
-        try certificates(try await exchange(.GET, "est/cacerts"))
+        try certificates(try await ask(.GET, "est/cacerts"))
     }
 
     /// The service's device port.
@@ -58,7 +56,7 @@ struct EnrollmentClient: Sendable {
             struct Listener: Decodable { var port: Int }
             var device: Listener
         }
-        let answer = try await exchange(.GET, "herald")
+        let answer = try await ask(.GET, "herald")
         guard let ports = try? JSONDecoder().decode(Ports.self, from: Data(answer)),
             (1...65_535).contains(ports.device.port)
         else {
@@ -74,13 +72,13 @@ struct EnrollmentClient: Sendable {
     func enroll(request: [UInt8], code: InvitationCode) async throws -> [Certificate] {
         let password = Data((":" + code.text).utf8).base64EncodedString()
         return try certificates(
-            try await exchange(.POST, "est/simpleenroll", body: request, authorization: "Basic \(password)")
+            try await ask(.POST, "est/simpleenroll", body: request, authorization: "Basic \(password)")
         )
     }
 
     /// Requests the next certificate of the device whose credential the client presents (§4.2.2).
     func renew(request: [UInt8]) async throws -> [Certificate] {
-        try certificates(try await exchange(.POST, "est/simplereenroll", body: request))
+        try certificates(try await ask(.POST, "est/simplereenroll", body: request))
     }
 
     private func certificates(_ answer: [UInt8]) throws -> [Certificate] {
@@ -95,38 +93,37 @@ struct EnrollmentClient: Sendable {
         return certificates
     }
 
-    private func exchange(
+    private func ask(
         _ method: HTTPMethod,
         _ path: String,
         body: [UInt8]? = nil,
         authorization: String? = nil
     ) async throws -> [UInt8] {
-        var request = HTTPClientRequest(url: "\(address)/.well-known/\(path)")
-        request.method = method
-        if let authorization { request.headers.add(name: "authorization", value: authorization) }
+        var headers = HTTPHeaders()
+        var content = ByteBuffer()
+        if let authorization { headers.add(name: "authorization", value: authorization) }
         if let body {
-            request.headers.add(name: "content-type", value: "application/pkcs10")
-            request.headers.add(name: "content-transfer-encoding", value: "base64")
+            headers.add(name: "content-type", value: "application/pkcs10")
+            headers.add(name: "content-transfer-encoding", value: "base64")
             let text = Data(body).base64EncodedString(options: [.lineLength64Characters, .endLineWithLineFeed]) + "\n"
-            request.body = .bytes(ByteBuffer(string: text))
+            content.writeString(text)
         }
-        let response: HTTPClientResponse
-        let bytes: [UInt8]
+        let answer: HTTPExchange.Answer
         do {
-            response = try await client.execute(request, timeout: TimeAmount(timeout))
-            bytes = Array(try await response.body.collect(upTo: Self.maximumAnswerBytes).readableBytesView)
+            answer = try await exchange.send(method, "/.well-known/\(path)", headers: headers, body: content)
         } catch let error as CancellationError {
             throw error
         } catch {
-            throw failure(error)
+            throw Self.failure(error, address)
         }
-        guard response.status == .ok else {
-            throw refusal(response, bytes)
+        let bytes = Array(answer.body.readableBytesView)
+        guard answer.head.status == .ok else {
+            throw refusal(answer.head, bytes)
         }
         return bytes
     }
 
-    private func refusal(_ response: HTTPClientResponse, _ body: [UInt8]) -> EnrollmentError {
+    private func refusal(_ response: HTTPResponseHead, _ body: [UInt8]) -> EnrollmentError {
         let wait = response.headers.first(name: "retry-after").flatMap { Int64($0) }.map { min(max($0, 0), 86_400) }
         var words = "it answered \(response.status.code)"
         // A text for people, if it is one: at most its first line.
@@ -143,7 +140,7 @@ struct EnrollmentClient: Sendable {
         scalar.properties.generalCategory != .control
     }
 
-    private func failure(_ error: any Error) -> EnrollmentError {
+    private static func failure(_ error: any Error, _ address: ServiceAddress) -> EnrollmentError {
         switch error {
         case is NIOSSLExtraError:
             EnrollmentError(
@@ -155,7 +152,7 @@ struct EnrollmentClient: Sendable {
                 .untrusted,
                 "the certificate of \(address) is not signed by the authority that is trusted here"
             )
-        case is NIOTooManyBytesError:
+        case is HTTPExchange.TooLong:
             EnrollmentError(.badAnswer, "the service at \(address) sent too long an answer")
         case is NIOSSLError where TLSFault(error) == .notTLS:
             EnrollmentError(.unreachable, "the server at \(address) does not speak TLS: is it the activation port?")

@@ -1,5 +1,5 @@
+import HeraldIdentity
 import HeraldModel
-import HeraldTrust
 import NIOCore
 import NIOPosix
 import NIOSSL

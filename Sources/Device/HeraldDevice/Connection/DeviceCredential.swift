@@ -1,6 +1,6 @@
 import Foundation
+import HeraldIdentity
 public import HeraldModel
-import HeraldTrust
 import NIOSSL
 import SwiftASN1
 import X509

@@ -1,4 +1,4 @@
-import HeraldTrust
+import HeraldIdentity
 import NIOSSL
 
 /// TLS of a provider: verifies the service by chain and name, presents the certificate if there is one.

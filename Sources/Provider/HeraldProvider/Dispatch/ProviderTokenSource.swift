@@ -1,6 +1,6 @@
 import Crypto
+import HeraldIdentity
 import HeraldModel
-import HeraldTrust
 import NIOCore
 import Synchronization
 
@@ -17,7 +17,7 @@ final class ProviderTokenSource: Sendable {
         } catch {
             throw ProviderError(.badCredential, "the file of the key cannot be used: \(error)")
         }
-        guard ProviderKey.isIdentifier(keyID), ProviderKey.isIdentifier(team) else {
+        guard ProviderToken.isIdentifier(keyID), ProviderToken.isIdentifier(team) else {
             throw ProviderError(
                 .badCredential,
                 "the identifiers of key and team have ten characters each, A-Z and 0-9"

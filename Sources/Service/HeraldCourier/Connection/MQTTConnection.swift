@@ -1,5 +1,6 @@
 import CoreMetrics
 import Glibc
+import HeraldIdentity
 import HeraldListener
 import HeraldMailbox
 import HeraldModel

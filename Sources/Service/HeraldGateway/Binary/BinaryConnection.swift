@@ -1,8 +1,8 @@
 import CoreMetrics
+import HeraldIdentity
 import HeraldListener
 import HeraldMailbox
 import HeraldModel
-import HeraldTrust
 import HeraldWire
 import Logging
 import NIOCore

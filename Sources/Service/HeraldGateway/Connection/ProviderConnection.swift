@@ -1,4 +1,5 @@
 import CoreMetrics
+import HeraldIdentity
 import HeraldListener
 import HeraldMailbox
 import HeraldModel

@@ -1,3 +1,4 @@
+import HeraldIdentity
 import HeraldStores
 import HeraldTrust
 

@@ -1,5 +1,6 @@
 import CPosix
 import Foundation
+import HeraldIdentity
 package import HeraldModel
 import HeraldStores
 import HeraldTrust

@@ -1,5 +1,6 @@
 package import Foundation
 import HeraldCluster
+import HeraldIdentity
 import HeraldModel
 package import HeraldNATS
 package import HeraldTrust

@@ -1,7 +1,7 @@
 import Foundation
 import HeraldCluster
+import HeraldIdentity
 package import HeraldNATS
-import HeraldTrust
 package import Logging
 import NIOPosix
 import Synchronization

@@ -1,6 +1,7 @@
 import Foundation
 import HeraldConsole
 import HeraldGateway
+import HeraldIdentity
 import HeraldMailbox
 import HeraldModel
 import HeraldPhone

@@ -1,5 +1,6 @@
 import HeraldConsole
 import HeraldCourier
+import HeraldIdentity
 import HeraldListener
 import HeraldMailbox
 package import HeraldModel

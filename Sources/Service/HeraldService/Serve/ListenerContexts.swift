@@ -1,4 +1,5 @@
 import HeraldGateway
+import HeraldIdentity
 import HeraldListener
 import HeraldTrust
 import NIOSSL

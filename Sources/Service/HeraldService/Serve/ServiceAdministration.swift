@@ -2,6 +2,7 @@ import Foundation
 import HeraldConsole
 import HeraldCourier
 import HeraldGateway
+import HeraldIdentity
 import HeraldMailbox
 import HeraldModel
 import HeraldStores

@@ -2,6 +2,7 @@ import CoreMetrics
 import HeraldActivation
 import HeraldCourier
 import HeraldGateway
+import HeraldIdentity
 import HeraldMailbox
 import HeraldModel
 import HeraldTrust

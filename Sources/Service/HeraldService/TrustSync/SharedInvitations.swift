@@ -1,4 +1,5 @@
 import HeraldCluster
+import HeraldIdentity
 import HeraldModel
 import HeraldTrust
 import Synchronization

@@ -1,5 +1,5 @@
 import GRDB
-import HeraldTrust
+import HeraldIdentity
 import Logging
 
 /// A consistent copy of one of Herald's two databases, made while other processes use it, and the check of a copy.

@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import GRDBSQLite
+import HeraldIdentity
 import HeraldModel
 package import HeraldTrust
 

@@ -1,5 +1,6 @@
 import Crypto
 import Foundation
+import HeraldIdentity
 package import HeraldModel
 import SwiftASN1
 package import X509

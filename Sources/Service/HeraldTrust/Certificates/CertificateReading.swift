@@ -1,5 +1,6 @@
 import Crypto
 import CryptoExtras
+import HeraldIdentity
 package import HeraldModel
 import SwiftASN1
 import X509

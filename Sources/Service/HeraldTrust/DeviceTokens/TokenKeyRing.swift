@@ -1,5 +1,6 @@
 package import Crypto
 import Foundation
+import HeraldIdentity
 package import HeraldModel
 
 /// A key that encrypts device tokens.

@@ -1,3 +1,5 @@
+import HeraldIdentity
+
 /// The labels that people give to a device.
 package struct DeviceLabels: Hashable, Sendable {
     /// The most labels of one device.

@@ -1,3 +1,5 @@
+package import HeraldIdentity
+
 /// Decides when a file of the trust folder is read again.
 ///
 /// A file whose content was read, accepted or not, is read again when its stamp changes. A file that could not be read is

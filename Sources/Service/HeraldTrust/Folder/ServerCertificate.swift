@@ -1,3 +1,4 @@
+import HeraldIdentity
 package import HeraldModel
 import SwiftASN1
 import X509

@@ -1,3 +1,4 @@
+import HeraldIdentity
 package import HeraldModel
 
 /// Changes the owners of topics for the operator.

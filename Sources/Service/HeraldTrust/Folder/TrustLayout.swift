@@ -1,3 +1,5 @@
+import HeraldIdentity
+
 /// The paths of the trust folder's files.
 ///
 ///     <data>/ca.pem                       the authority that clients trust

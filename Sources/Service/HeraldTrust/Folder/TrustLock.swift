@@ -1,5 +1,6 @@
 import Dispatch
 import Foundation
+import HeraldIdentity
 
 /// The lock of the trust folder's files.
 ///

@@ -1,3 +1,4 @@
+package import HeraldIdentity
 package import HeraldModel
 import Synchronization
 

@@ -1,3 +1,4 @@
+package import HeraldIdentity
 package import HeraldModel
 
 /// The operator's view of an invitation, without its code.

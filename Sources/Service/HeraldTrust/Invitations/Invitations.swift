@@ -1,3 +1,4 @@
+import HeraldIdentity
 package import HeraldModel
 
 /// Makes, lists and withdraws invitations for new devices.

@@ -1,4 +1,5 @@
 import Crypto
+import HeraldIdentity
 import SwiftASN1
 import X509
 

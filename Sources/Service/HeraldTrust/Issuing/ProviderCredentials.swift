@@ -1,4 +1,5 @@
 import Crypto
+import HeraldIdentity
 package import HeraldModel
 import SwiftASN1
 import X509
@@ -244,7 +245,7 @@ package struct ProviderCredentials: Sendable {
     }
 
     private static func check(team: String?) throws {
-        guard let team, !ProviderKey.isIdentifier(team) else { return }
+        guard let team, !ProviderToken.isIdentifier(team) else { return }
         throw TrustError(.invalidArgument, "a team has ten characters of A-Z and 0-9, for example TEAM000001")
     }
 

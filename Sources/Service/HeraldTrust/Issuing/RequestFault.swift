@@ -1,3 +1,4 @@
+import HeraldIdentity
 import SwiftASN1
 
 /// The reason for which a certificate signing request (RFC 2986 §4) cannot be used: a sentence about "it".

@@ -1,4 +1,5 @@
 import Crypto
+import HeraldIdentity
 package import HeraldModel
 import X509
 

@@ -1,3 +1,4 @@
+package import HeraldIdentity
 import HeraldModel
 import Synchronization
 

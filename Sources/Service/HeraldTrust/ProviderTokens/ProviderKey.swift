@@ -54,15 +54,6 @@ package struct ProviderKey: Sendable {
         self.revoked = revoked
     }
 
-    /// Whether a text has the form of a key or team identifier: ten of `A`-`Z` and `0`-`9`.
-    package static func isIdentifier(_ text: String) -> Bool {
-        text.utf8.count == 10
-            && text.utf8.allSatisfy {
-                (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0)
-                    || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0)
-            }
-    }
-
     /// A new identifier of that form.
     static func randomIdentifier() -> String {
         let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789".utf8)

@@ -1,5 +1,6 @@
 import Crypto
 import Foundation
+import HeraldIdentity
 import HeraldModel
 
 /// A provider key as its file has it.
@@ -28,7 +29,7 @@ package struct ProviderKeyRecord: Hashable, Sendable, Codable {
         let topics = topics.compactMap { Topic($0) }
         let environments = Set(environments.compactMap(PushEnvironment.init(rawValue:)))
         let revoked = revoked.flatMap(WallTime.init(rfc3339:))
-        guard ProviderKey.isIdentifier(id), ProviderKey.isIdentifier(team), topics.count == self.topics.count,
+        guard ProviderToken.isIdentifier(id), ProviderToken.isIdentifier(team), topics.count == self.topics.count,
             environments.count == self.environments.count, !environments.isEmpty,
             let publicKey = try? P256.Signing.PublicKey(pemRepresentation: publicKey),
             let created = WallTime(rfc3339: created), (revoked == nil) == (self.revoked == nil)

@@ -1,4 +1,5 @@
 import Crypto
+import HeraldIdentity
 import HeraldJSON
 import HeraldModel
 
@@ -69,14 +70,14 @@ struct ProviderTokenClaims {
         // Critical extensions must be refused if they are not supported (RFC 7515 §4.1.11), and none is.
         guard header["crit"] == nil else { throw ParseError(why: "the token's header has a critical extension") }
         guard let kid = header["kid"] else { throw ParseError(why: "the token has no kid: its header names the key") }
-        guard case .string(let id) = kid, ProviderKey.isIdentifier(id) else {
+        guard case .string(let id) = kid, ProviderToken.isIdentifier(id) else {
             throw ParseError(why: "the token's kid is not ten of A-Z and 0-9")
         }
         return id
     }
 
     private static func teamAndTime(_ claims: JSON.Object) throws(ParseError) -> (String, Int64) {
-        guard case .string(let team) = claims["iss"], ProviderKey.isIdentifier(team) else {
+        guard case .string(let team) = claims["iss"], ProviderToken.isIdentifier(team) else {
             throw ParseError(why: "the token's iss is not ten of A-Z and 0-9")
         }
         guard let seconds = seconds(claims["iat"]) else {

@@ -1,3 +1,4 @@
+import HeraldIdentity
 package import HeraldModel
 
 /// The parts of a provider token in plain text, for people who look for their mistake.

@@ -1,4 +1,5 @@
 import Foundation
+import HeraldIdentity
 package import HeraldModel
 import Synchronization
 package import X509

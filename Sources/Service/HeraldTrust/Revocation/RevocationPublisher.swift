@@ -1,3 +1,4 @@
+import HeraldIdentity
 import HeraldModel
 
 /// Signs and writes the revocation lists that follow from the ledger.

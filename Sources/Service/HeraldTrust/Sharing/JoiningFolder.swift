@@ -1,5 +1,6 @@
 import Crypto
 import Foundation
+import HeraldIdentity
 
 /// The trust folder of a node that joins a cluster, before it can be opened.
 package enum JoiningFolder {

@@ -6,7 +6,7 @@ import Foundation
 import CDispatch
 #endif
 
-/// Reads and writes the files of the trust folder.
+/// Reads and writes files of certificates and keys.
 ///
 /// A file is read only if its owner and mode keep others out. Writes are atomic, also when the power fails.
 package enum TrustFile {
@@ -24,8 +24,8 @@ package enum TrustFile {
     /// A file's identity, size and times.
     ///
     /// They change when the file is written or replaced, or its owner or mode changes.
-    struct Stamp: Hashable, Sendable {
-        struct Time: Hashable, Sendable {
+    package struct Stamp: Hashable, Sendable {
+        package struct Time: Hashable, Sendable {
             let seconds: Int
             let nanoseconds: Int
 
@@ -52,7 +52,7 @@ package enum TrustFile {
 
     /// - Returns: nil if there is no such file.
     /// - Throws: ``TrustError/Code/unreadable``.
-    static func stamp(_ path: String) throws -> Stamp? {
+    package static func stamp(_ path: String) throws -> Stamp? {
         var status = stat()
         guard lstat(path, &status) == 0 else {
             guard errno == ENOENT else { throw failure(.unreadable, "cannot read \(path)") }
@@ -158,7 +158,7 @@ package enum TrustFile {
         try syncFolder(of: path)
     }
 
-    static func failure(_ code: TrustError.Code, _ action: String) -> TrustError {
+    package static func failure(_ code: TrustError.Code, _ action: String) -> TrustError {
         TrustError(code, "\(action): \(String(cString: strerror(errno)))")
     }
 

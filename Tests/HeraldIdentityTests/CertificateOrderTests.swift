@@ -6,6 +6,7 @@ import SwiftASN1
 import Testing
 import X509
 
+@testable import HeraldIdentity
 @testable import HeraldTrust
 
 struct CertificateOrderTests {

@@ -9,16 +9,16 @@ import X509
 /// as two characters, headers (RFC 1421), a byte order mark, UTF-16, DER, or the base64 without its BEGIN and END.
 package struct PEMFile: Sendable {
     /// One block, or the whole of a DER file.
-    struct Block: Sendable {
+    package struct Block: Sendable {
         /// The word of the BEGIN line: `CERTIFICATE`.
-        let label: String
+        package let label: String
         /// nil if the text between BEGIN and END is not base64.
-        let der: [UInt8]?
+        package let der: [UInt8]?
         /// Whether its header says that it is encrypted (RFC 1421 §4.6.1.1).
         var isEncrypted = false
     }
 
-    let blocks: [Block]
+    package let blocks: [Block]
 
     /// Reads the blocks.
     /// - Throws: ``PEMFault`` for an empty file, one without a block, and one that is cut off.
@@ -181,13 +181,13 @@ extension PEMFile {
 
     /// The only certificate signing request, in DER.
     /// - Throws: ``PEMFault``.
-    func request() throws(PEMFault) -> [UInt8] {
+    package func request() throws(PEMFault) -> [UInt8] {
         try only(["CERTIFICATE REQUEST", "NEW CERTIFICATE REQUEST"], "certificate signing request")
     }
 
     /// The only revocation list, in DER.
     /// - Throws: ``PEMFault``.
-    func revocationList() throws(PEMFault) -> [UInt8] {
+    package func revocationList() throws(PEMFault) -> [UInt8] {
         try only(["X509 CRL"], "revocation list")
     }
 
@@ -227,7 +227,7 @@ extension PEMFile {
 
     /// The only public key, of P-256.
     /// - Throws: ``PEMFault``, also if there is a private key.
-    func verificationKey() throws(PEMFault) -> P256.Signing.PublicKey {
+    package func verificationKey() throws(PEMFault) -> P256.Signing.PublicKey {
         guard !hasPrivateKey else {
             throw PEMFault(
                 "it has a private key, which belongs nowhere but with the provider: make another one, and send its public key"
@@ -295,7 +295,7 @@ extension PEMFile.Block {
 package struct PEMFault: Error, Hashable, CustomStringConvertible {
     package let description: String
 
-    init(_ description: String) {
+    package init(_ description: String) {
         self.description = description
     }
 

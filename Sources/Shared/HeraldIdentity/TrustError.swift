@@ -1,6 +1,6 @@
-/// An error of reading, issuing or changing something in the trust folder.
+/// An error of reading, issuing or changing certificates and keys: in the trust folder, or in a device's.
 ///
-/// A peer's mistake is a ``PeerRefusal`` or a `RefusalReason` instead.
+/// A peer's mistake is a `PeerRefusal` or a `RefusalReason` instead.
 package struct TrustError: Error, Sendable {
     /// The kind of failure.
     ///
@@ -55,7 +55,7 @@ package struct TrustError: Error, Sendable {
     }
 
     /// Whether a file was read and its content refused: reading it again would not help.
-    var isAboutContent: Bool {
+    package var isAboutContent: Bool {
         switch code {
         case .unreadable, .exposed, .foreignOwner, .missing: false
         default: true

@@ -5,6 +5,7 @@ import SwiftASN1
 import Testing
 import X509
 
+@testable import HeraldIdentity
 @testable import HeraldTrust
 
 /// Keys and certificates are read in the shapes in which people have them.

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import HeraldTrust
+@testable import HeraldIdentity
 
 struct TLSFaultTests {
     private struct LibraryError: Error, CustomStringConvertible {

@@ -3,8 +3,8 @@
 /// RFC 7515 requires the URL-safe alphabet without padding. Widely used clients of APNs send the standard alphabet,
 /// padding, or both, and APNs accepts them. So the decoder accepts both alphabets and complete padding, but neither white
 /// space nor surplus bits.
-enum TokenBase64 {
-    static func decode(_ text: UnsafeRawBufferPointer) -> [UInt8]? {
+package enum TokenBase64 {
+    package static func decode(_ text: UnsafeRawBufferPointer) -> [UInt8]? {
         var digits = text[...]
         while digits.last == UInt8(ascii: "="), text.count - digits.count < 2 { digits = digits.dropLast() }
         guard digits.count % 4 != 1, digits.count == text.count || text.count % 4 == 0 else { return nil }

@@ -1,10 +1,10 @@
 import Crypto
 import CryptoExtras
-import SwiftASN1
+package import SwiftASN1
 package import X509
 
 /// The algorithm and curve of a key, as an AlgorithmIdentifier names it (RFC 5280 §4.1.1.2).
-enum KeyAlgorithm: String, CustomStringConvertible {
+package enum KeyAlgorithm: String, CustomStringConvertible {
     case p256 = "P-256"
     case p384 = "P-384"
     case p521 = "P-521"
@@ -14,7 +14,7 @@ enum KeyAlgorithm: String, CustomStringConvertible {
     /// A curve that is not named, but described.
     case explicitCurve = "a curve with explicit parameters"
 
-    init(_ node: ASN1Node?) {
+    package init(_ node: ASN1Node?) {
         let identifiers = (DERElement(node)?.members ?? []).map { try? ASN1ObjectIdentifier(derEncoded: $0) }
         switch identifiers.first ?? nil {
         case .AlgorithmIdentifier.idEcPublicKey? where identifiers.count == 2 && identifiers[1] == nil:
@@ -39,7 +39,7 @@ enum KeyAlgorithm: String, CustomStringConvertible {
         }
     }
 
-    var description: String { rawValue }
+    package var description: String { rawValue }
 }
 
 /// A private key in PKCS#8 (RFC 5958), SEC 1 (RFC 5915) or PKCS#1 (RFC 8017), with or without attributes and public key.

@@ -13,6 +13,15 @@ package enum ProviderToken {
     /// The most time that the provider's clock may be ahead.
     package static let clockSkew = Duration.seconds(60)
 
+    /// Whether a text has the form of a key or team identifier: ten of `A`-`Z` and `0`-`9`.
+    package static func isIdentifier(_ text: String) -> Bool {
+        text.utf8.count == 10
+            && text.utf8.allSatisfy {
+                (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0)
+                    || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0)
+            }
+    }
+
     /// Makes a token.
     /// - Parameters:
     ///   - key: The private key of the file `AuthKey_<key id>.p8`.

@@ -1,7 +1,7 @@
-import SwiftASN1
+package import SwiftASN1
 
 /// The structure of a DER element, by which certificates, keys and containers are told apart.
-struct DERElement {
+package struct DERElement {
     /// The structures that people mistake for each other.
     enum Structure: Hashable {
         case certificate
@@ -34,11 +34,11 @@ struct DERElement {
     }
 
     /// The bytes of the element; more may follow it.
-    let encoded: [UInt8]
-    let members: [ASN1Node]
+    package let encoded: [UInt8]
+    package let members: [ASN1Node]
 
     /// Reads the sequence at the beginning of the bytes; nil if there is none.
-    init?(_ bytes: [UInt8]) {
+    package init?(_ bytes: [UInt8]) {
         guard let count = Self.count(bytes), count <= bytes.count, let node = try? DER.parse(bytes[..<count]),
             node.identifier == .sequence, case .constructed(let members) = node.content
         else { return nil }
@@ -46,7 +46,7 @@ struct DERElement {
         self.members = Array(members)
     }
 
-    init?(_ node: ASN1Node?) {
+    package init?(_ node: ASN1Node?) {
         guard let node, node.identifier == .sequence, case .constructed(let members) = node.content else { return nil }
         encoded = Array(node.encodedBytes)
         self.members = Array(members)
@@ -62,7 +62,7 @@ struct DERElement {
     }
 
     /// The identifier in a member: an object identifier, or the first of a sequence.
-    func identifier(_ index: Int) -> ASN1ObjectIdentifier? {
+    package func identifier(_ index: Int) -> ASN1ObjectIdentifier? {
         guard members.indices.contains(index) else { return nil }
         if let own = try? ASN1ObjectIdentifier(derEncoded: members[index]) { return own }
         return DERElement(members[index])?.members.first.flatMap { try? ASN1ObjectIdentifier(derEncoded: $0) }
