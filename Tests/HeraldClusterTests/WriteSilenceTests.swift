@@ -36,7 +36,7 @@ import Testing
         #expect(!fails([.meta], after: 2) && !silence.isOver)
     }
 
-    @Test mutating func `a server at which no stream takes writes is left after the third attempt, the next one after the first`() {
+    @Test mutating func `a server that takes no writes is left after the third attempt, the next after the first`() {
         #expect(!fails([.meta] + others, after: 0))
         #expect(!fails([.meta], after: 2))
         #expect(fails([.meta], after: 2))

@@ -40,7 +40,8 @@ extension RequestHandler {
         _ request: PendingRequest,
         hasHerald: Bool
     ) throws(PayloadDrill.Mistake) -> DrillVerdict? {
-        if hasHerald, service.drills.allowsPayloadDrills, let verdict = try PayloadDrill.read(post.notification.payload),
+        if hasHerald, service.drills.allowsPayloadDrills,
+            let verdict = try PayloadDrill.read(post.notification.payload),
             service.drills.performs(verdict, of: post.notification)
         {
             return verdict
