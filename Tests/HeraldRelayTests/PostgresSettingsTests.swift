@@ -179,12 +179,21 @@ import Testing
         for other in others {
             try other.command("SET search_path = pg_catalog")
             try other.command("SET ROLE pg_read_all_data")
-            try other.command("SET statement_timeout = 1")
+            try other.command("SET statement_timeout = 300")
             try other.command("SET DateStyle = 'German'")
             try other.command("PREPARE s0 AS SELECT 1")
             try other.command("COMMIT")
         }
+        // The relay's statements wait for longer than the others' may.
+        let owner = try SQLRelayStore.open(.postgresql(address))
+        async let holds: Void = owner.run(
+            "DO $$ BEGIN LOCK TABLE push_queue IN ACCESS EXCLUSIVE MODE; PERFORM pg_sleep(1); END $$"
+        )
+        let held = "SELECT count(*) FROM pg_locks WHERE mode = 'AccessExclusiveLock' AND granted AND \(own)"
+        while try values(held)[0] == "0" { await Task.yield() }
         try await useQueue(store)
+        try await holds
+        await owner.close()
         await store.close()
     }
 }
