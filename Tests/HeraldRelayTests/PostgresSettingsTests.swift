@@ -186,13 +186,13 @@ import Testing
         }
         // The relay's statements wait for longer than the others' may.
         let owner = try SQLRelayStore.open(.postgresql(address))
-        async let holds: Void = owner.run(
+        async let holds = owner.run(
             "DO $$ BEGIN LOCK TABLE push_queue IN ACCESS EXCLUSIVE MODE; PERFORM pg_sleep(1); END $$"
         )
         let held = "SELECT count(*) FROM pg_locks WHERE mode = 'AccessExclusiveLock' AND granted AND \(own)"
         while try values(held)[0] == "0" { await Task.yield() }
         try await useQueue(store)
-        try await holds
+        _ = try await holds
         await owner.close()
         await store.close()
     }
