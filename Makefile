@@ -125,6 +125,7 @@ compare: libraries rivals
 lint:
 	swift format lint --strict --parallel --recursive $(SOURCES)
 	scripts/check-sizes
+	scripts/check-shapes
 	scripts/check-language
 	scripts/check-imports
 	$(MAKE) everything
