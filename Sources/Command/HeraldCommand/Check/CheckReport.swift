@@ -1,8 +1,9 @@
+import HeraldJSON
 import HeraldModel
 import HeraldPhone
 
 /// The report of `herald check` about a payload, as JSON.
-struct CheckReport: Encodable {
+struct CheckReport: Encodable, SnakeCased {
     /// A situation of the device, with its name in the output.
     struct Scenario {
         let name: String
@@ -26,7 +27,7 @@ struct CheckReport: Encodable {
     }
 
     /// The presentation in one language and scenario.
-    struct View: Encodable {
+    struct View: Encodable, SnakeCased {
         let language: String
         let state: String
         let presentation: Presentation
@@ -76,10 +77,7 @@ struct CheckReport: Encodable {
     }
 
     private enum CodingKeys: String, CodingKey {
-        case file, accepted, size, limit, http2, local, findings, presentations
-        case pushType = "push_type"
-        case compactSize = "compact_size"
-        case binaryStatus = "binary_status"
+        case file, pushType, accepted, size, compactSize, limit, http2, binaryStatus, local, findings, presentations
     }
 
     private enum AnswerKeys: String, CodingKey {
