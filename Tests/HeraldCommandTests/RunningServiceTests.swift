@@ -11,6 +11,7 @@ import Logging
 import Testing
 
 @testable import HeraldCommand
+@testable import HeraldService
 
 /// A service of which only trust, clock and control socket are there.
 private struct StandInService: Administration, NoFleet {

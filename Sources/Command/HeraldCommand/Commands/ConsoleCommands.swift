@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import HeraldConsole
+import HeraldService
 
 extension ConsoleRole: ExpressibleByArgument {}
 

@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import HeraldMailbox
 import HeraldModel
+import HeraldService
 import HeraldStores
 import HeraldTrust
 import Logging

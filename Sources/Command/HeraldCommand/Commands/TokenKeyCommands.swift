@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import HeraldModel
+import HeraldService
 import HeraldTrust
 
 /// `herald token keys`.

@@ -1,6 +1,7 @@
 import AsyncHTTPClient
 import Foundation
 import HeraldConsole
+import HeraldService
 import HeraldWeb
 import NIOCore
 import NIOHTTP1
