@@ -29,7 +29,7 @@ struct WriteSilence {
 
     /// A stream has not taken a write, at a server that is connected.
     ///
-    /// One that was sent before the last write that the stream took says nothing: there was no leader then, and is one now.
+    /// A write that was sent before the last one that the stream took is ignored: the stream had no leader then, and has one now.
     /// - Returns: Whether the server is to be left.
     mutating func unanswered(in stream: LogStream, sent: NIODeadline, at now: NIODeadline) -> Bool {
         guard stored[stream].map({ $0 < sent }) ?? true else { return false }
