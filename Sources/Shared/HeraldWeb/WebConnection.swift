@@ -74,6 +74,8 @@ final class WebConnection: ChannelDuplexHandler {
     private var isLast = false
     /// Whether the last answer is written: nothing more is read or written.
     private var isOver = false
+    /// Whether the system has the last answer.
+    private var isWritten = false
 
     init(patience: TimeAmount, connections: WebConnections, clock: (any EventLoop)? = nil) {
         self.patience = patience
@@ -99,7 +101,10 @@ final class WebConnection: ChannelDuplexHandler {
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         let part = unwrapInboundIn(data)
         guard !isOver else {
-            if case .end = part { context.close(promise: nil) }
+            if case .end = part {
+                isReadingBody = false
+                if isWritten { context.close(promise: nil) }
+            }
             return
         }
         switch part {
@@ -153,13 +158,14 @@ final class WebConnection: ChannelDuplexHandler {
 
     private func end(_ context: ChannelHandlerContext, after promise: EventLoopPromise<Void>?) {
         isOver = true
-        let channel = context.channel
-        let loop = clock ?? context.eventLoop
-        // A client that still sends would be reset, and might never see the answer.
-        let linger = isReadingBody
+        let loop = context.eventLoop
+        let bound = NIOLoopBound((self, context), eventLoop: loop)
         promise?.futureResult.whenComplete { _ in
-            guard linger else { return channel.close(promise: nil) }
-            loop.scheduleTask(in: Self.look) { channel.close(promise: nil) }
+            let (connection, context) = bound.value
+            connection.isWritten = true
+            guard connection.isReadingBody else { return context.close(promise: nil) }
+            // A client that still sends would be reset, and might never see the answer.
+            connection.afterLook(context) { $1.close(promise: nil) }
         }
     }
 
