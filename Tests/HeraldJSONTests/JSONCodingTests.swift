@@ -135,4 +135,59 @@ import Testing
         #expect(try JSON(encoding: Nested()).description == #"{"outer":{"list":[1,null]}}"#)
         #expect(try JSON(encoding: Nested()).decode(Nested.self) == Nested())
     }
+
+    // MARK: - Snake case
+
+    private struct Snake: Codable, Hashable, SnakeCased {
+        struct Inner: Codable, Hashable {
+            var asWritten = 1
+        }
+
+        var apnsID = "a"
+        var screenURL: String? = "b"
+        var readByID2 = true
+        var `extension` = 0
+        var byName = ["keptKey": 1, "kept_key": 2]
+        var innerPart = Inner()
+    }
+
+    @Test func `the coding keys of a type that says so are written in snake case, and nobody else's`() throws {
+        let text = String(decoding: try JSON.encode(Snake()), as: UTF8.self)
+        #expect(
+            text == #"{"apns_id":"a","by_name":{"keptKey":1,"kept_key":2},"extension":0,"inner_part":{"asWritten":1},"#
+                + #""read_by_id2":true,"screen_url":"b"}"#
+        )
+        #expect(try JSON(Array(text.utf8)).decodeWhole(Snake.self) == Snake())
+    }
+
+    @Test(arguments: ["apnsID", "apnsId", "apns_ID", "apns__id", "", "_"])
+    func `a member in another spelling is unknown`(name: String) throws {
+        var members = try #require(try JSON(encoding: Snake()).members)
+        members[name] = .null
+        let error = #expect(throws: JSON.UnknownKey.self) { try JSON.object(members).decodeWhole(Snake.self) }
+        #expect(error?.name == name)
+        #expect(error?.known.contains("apns_id") == true && error?.known.contains("apnsID") == false)
+        #expect(try JSON.object(members).decode(Snake.self) == Snake())
+    }
+
+    @Test func `errors name the member as it is written`() throws {
+        let error = #expect(throws: DecodingError.self) { try JSON(Array(#"{"apns_id":1}"#.utf8)).decode(Snake.self) }
+        guard case .typeMismatch(_, let context)? = error else {
+            Issue.record("\(String(describing: error))")
+            return
+        }
+        #expect(context.codingPath.map(\.stringValue) == ["apns_id"])
+        guard
+            case .keyNotFound(let key, _)? = #expect(
+                throws: DecodingError.self,
+                performing: {
+                    try JSON(Array("{}".utf8)).decode(Snake.self)
+                }
+            )
+        else {
+            Issue.record("no key is missing")
+            return
+        }
+        #expect(key.stringValue == "apns_id")
+    }
 }

@@ -87,11 +87,11 @@ def record(**changes):
 
 def words(language="en"):
     """The device's own words, from the table that the agent has."""
-    table = {"en": "english", "fr": "french", "de": "german", "es": "spanish", "ja": "japanese", "zh-Hans": "chinese"}[language]
-    folder = SOURCES / "Device/HeraldPhone/Words"
-    lines = (folder / "DeviceWords+Texts.swift").read_text().split(f"static let {table}:")[1].split("]\n\n")[0]
+    column = ["en", "fr", "de", "es", "ja", "zh-Hans"].index(language)
+    table = (SOURCES / "Device/HeraldPhone/Words/DeviceWords.swift").read_text().split("static let table:")[1]
+    rows = re.findall(r"\.(\w+): \[(.*?)\]", table, re.DOTALL)
     snake = lambda name: re.sub("[A-Z]", lambda letter: f"_{letter[0].lower()}", name)
-    return {"language": language, **{snake(name): text for name, text in re.findall(r'\.(\w+): "(.*)",', lines)}}
+    return {"language": language, **{snake(name): re.findall('"(.*?)"', texts)[column] for name, texts in rows}}
 
 
 def activity(**changes):

@@ -37,7 +37,7 @@ struct ScreenRoutes: Sendable {
         var routes = WebRoutes(api)
         routes.get("device") { _, _ in try WebReply.json(await view.snapshot()) }
         routes.get("events") { _, _ in try events() }
-        routes.get("send") { _, _ in try WebReply.json(ScreenSendLine(line: configuration.sendLine)) }
+        routes.get("send") { _, _ in try WebReply.json(["line": configuration.sendLine]) }
         routes.get("shown", ["after", "limit"]) { request, _ in try await displayLog(request) }
         routes.get("shown/:id", ["wait"]) { request, context in
             try await shown(try context.parameters.require("id"), request)

@@ -1,4 +1,5 @@
 import Foundation
+import HeraldPhone
 import Synchronization
 
 /// A running `herald serve`, which ends with the process that started it, however that ends.
@@ -93,20 +94,9 @@ final class ServiceProcess: Sendable {
                 if lines.dropLast().contains(where: { $0.elementsEqual("ready".utf8) }) { said.yield(true) }
                 line = lines.last.map(Array.init) ?? []
             }
-            said.finish()
+            said.yield(false)
         }
-        return await withTaskGroup(of: Bool?.self) { group in
-            group.addTask {
-                for await isReady in words { return isReady }
-                return false
-            }
-            group.addTask {
-                try? await Task.sleep(for: time)
-                return nil
-            }
-            defer { group.cancelAll() }
-            return await group.next() ?? nil
-        }
+        return await words.first(within: time)
     }
 }
 

@@ -4,7 +4,7 @@ extension JSON {
     /// As with Foundation's decoder, an integer may be written `1.0`. A number that does not fit its type is an error.
     /// - Throws: `DecodingError`, or the error of the type.
     public func decode<Value: Decodable>(_ type: Value.Type = Value.self) throws -> Value {
-        try TreeDecoder(self, at: []).decode(type)
+        try TreeDecoder(self, at: [], nil).decode(type)
     }
 
     /// A member of an object whose type has no such key.
@@ -62,8 +62,15 @@ private final class KeySearch {
     var known: [String] = []
 
     /// Whether the members have the first unknown key.
-    func finds<Key: CodingKey>(in members: JSON.Object, of type: Key.Type, at path: [any CodingKey]) -> Bool {
-        guard found == nil, let name = members.names.first(where: { Key(stringValue: $0) == nil }) else { return false }
+    func finds<Key: CodingKey>(
+        in members: JSON.Object,
+        of type: Key.Type,
+        _ spelling: KeySpelling,
+        at path: [any CodingKey]
+    ) -> Bool {
+        guard found == nil, let name = members.names.first(where: { spelling.key($0, of: type) == nil }) else {
+            return false
+        }
         let names = path.filter { $0.intValue == nil }.map(\.stringValue) + [name]
         found = (names.joined(separator: "."), name)
         return true
@@ -76,19 +83,21 @@ private struct TreeDecoder: Decoder, SingleValueDecodingContainer {
     let codingPath: [any CodingKey]
     /// Nil if unknown keys are ignored.
     let search: KeySearch?
+    let spelling: KeySpelling
     var userInfo: [CodingUserInfoKey: Any] { [:] }
 
-    init(_ json: JSON, at path: [any CodingKey], _ search: KeySearch? = nil) {
+    init(_ json: JSON, at path: [any CodingKey], _ search: KeySearch?, _ spelling: KeySpelling = .asWritten) {
         self.json = json
         codingPath = path
         self.search = search
+        self.spelling = spelling
     }
 
     func container<Key: CodingKey>(keyedBy type: Key.Type) throws -> KeyedDecodingContainer<Key> {
         guard let members = json.members else { throw mismatch([String: JSON].self) }
-        let isFound = search?.finds(in: members, of: type, at: codingPath) ?? false
+        let isFound = search?.finds(in: members, of: type, spelling, at: codingPath) ?? false
         return KeyedDecodingContainer(
-            KeyedReader(members: members, codingPath: codingPath, search: search, isFound: isFound)
+            KeyedReader(members: members, codingPath: codingPath, search: search, spelling: spelling, isFound: isFound)
         )
     }
 
@@ -102,7 +111,9 @@ private struct TreeDecoder: Decoder, SingleValueDecodingContainer {
     func decodeNil() -> Bool { json == .null }
 
     func decode<Value: Decodable>(_ type: Value.Type) throws -> Value {
-        guard let scalar = type as? any JSONScalar.Type else { return try Value(from: self) }
+        guard let scalar = type as? any JSONScalar.Type else {
+            return try Value(from: TreeDecoder(json, at: codingPath, search, KeySpelling(of: type)))
+        }
         if let value = scalar.init(json: json) as? Value { return value }
         guard scalar.isNumber, let number = json.number else { throw mismatch(type) }
         let reason = "the number \(number) does not fit in \(type)"
@@ -119,10 +130,11 @@ private struct KeyedReader<Key: CodingKey>: KeyedDecodingContainerProtocol {
     let members: JSON.Object
     let codingPath: [any CodingKey]
     let search: KeySearch?
+    let spelling: KeySpelling
     /// Whether these members have the unknown key.
     let isFound: Bool
 
-    var allKeys: [Key] { members.names.compactMap { Key(stringValue: $0) } }
+    var allKeys: [Key] { members.names.compactMap { spelling.key($0, of: Key.self) } }
 
     func contains(_ key: Key) -> Bool { member(key) != nil }
 
@@ -143,21 +155,24 @@ private struct KeyedReader<Key: CodingKey>: KeyedDecodingContainerProtocol {
         try decoder(key).unkeyedContainer()
     }
 
-    func superDecoder() -> any Decoder { TreeDecoder(members["super"] ?? .null, at: codingPath, search) }
+    func superDecoder() -> any Decoder { TreeDecoder(members["super"] ?? .null, at: codingPath, search, spelling) }
 
     func superDecoder(forKey key: Key) throws -> any Decoder { try decoder(key) }
 
     private func member(_ key: Key) -> JSON? {
-        if isFound, let search, !search.known.contains(key.stringValue) { search.known.append(key.stringValue) }
-        return members[key.stringValue]
+        let name = spelling.name(key)
+        if isFound, let search, !search.known.contains(name) { search.known.append(name) }
+        return members[name]
     }
 
     private func decoder(_ key: Key) throws -> TreeDecoder {
+        // Errors name the member as it is written.
+        let written: any CodingKey = spelling == .asWritten ? key : JSONKey(stringValue: spelling.name(key))
         guard let json = member(key) else {
-            let reason = "there is no member \(key.stringValue)"
-            throw DecodingError.keyNotFound(key, .init(codingPath: codingPath, debugDescription: reason))
+            let reason = "there is no member \(written.stringValue)"
+            throw DecodingError.keyNotFound(written, .init(codingPath: codingPath, debugDescription: reason))
         }
-        return TreeDecoder(json, at: codingPath + [key], search)
+        return TreeDecoder(json, at: codingPath + [written], search, spelling)
     }
 }
 
@@ -203,7 +218,7 @@ private struct UnkeyedReader: UnkeyedDecodingContainer {
     }
 
     private func decoder() throws -> TreeDecoder {
-        let path = codingPath + [JSONIndex(currentIndex)]
+        let path = codingPath + [JSONKey(currentIndex)]
         guard !isAtEnd else {
             let context = DecodingError.Context(codingPath: path, debugDescription: "the array has no more elements")
             throw DecodingError.valueNotFound(JSON.self, context)

@@ -54,7 +54,9 @@ private final class Node {
     }
 
     func encode(_ value: some Encodable, at path: [any CodingKey]) throws {
-        guard let scalar = value as? any JSONScalar else { return try value.encode(to: TreeEncoder(self, at: path)) }
+        guard let scalar = value as? any JSONScalar else {
+            return try value.encode(to: TreeEncoder(self, at: path, KeySpelling(of: type(of: value))))
+        }
         guard let json = scalar.json else {
             let context = EncodingError.Context(codingPath: path, debugDescription: "JSON has no number for \(value)")
             throw EncodingError.invalidValue(value, context)
@@ -90,15 +92,17 @@ private final class Node {
 private struct TreeEncoder: Encoder, SingleValueEncodingContainer {
     let node: Node
     let codingPath: [any CodingKey]
+    let spelling: KeySpelling
     var userInfo: [CodingUserInfoKey: Any] { [:] }
 
-    init(_ node: Node, at path: [any CodingKey]) {
+    init(_ node: Node, at path: [any CodingKey], _ spelling: KeySpelling = .asWritten) {
         self.node = node
         codingPath = path
+        self.spelling = spelling
     }
 
     func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedEncodingContainer<Key> {
-        KeyedEncodingContainer(KeyedWriter(node: node, codingPath: codingPath))
+        KeyedEncodingContainer(KeyedWriter(node: node, codingPath: codingPath, spelling: spelling))
     }
 
     func unkeyedContainer() -> any UnkeyedEncodingContainer {
@@ -116,6 +120,7 @@ private struct TreeEncoder: Encoder, SingleValueEncodingContainer {
 private struct KeyedWriter<Key: CodingKey>: KeyedEncodingContainerProtocol {
     let node: Node
     let codingPath: [any CodingKey]
+    let spelling: KeySpelling
 
     func encodeNil(forKey key: Key) { encoder(key).encodeNil() }
 
@@ -130,12 +135,12 @@ private struct KeyedWriter<Key: CodingKey>: KeyedEncodingContainerProtocol {
 
     func nestedUnkeyedContainer(forKey key: Key) -> any UnkeyedEncodingContainer { encoder(key).unkeyedContainer() }
 
-    func superEncoder() -> any Encoder { TreeEncoder(node.member("super"), at: codingPath) }
+    func superEncoder() -> any Encoder { TreeEncoder(node.member("super"), at: codingPath, spelling) }
 
     func superEncoder(forKey key: Key) -> any Encoder { encoder(key) }
 
     private func encoder(_ key: Key) -> TreeEncoder {
-        TreeEncoder(node.member(key.stringValue), at: codingPath + [key])
+        TreeEncoder(node.member(spelling.name(key)), at: codingPath + [key], spelling)
     }
 }
 
@@ -158,6 +163,6 @@ private struct UnkeyedWriter: UnkeyedEncodingContainer {
     func superEncoder() -> any Encoder { encoder() }
 
     private func encoder() -> TreeEncoder {
-        TreeEncoder(node.element(), at: codingPath + [JSONIndex(count)])
+        TreeEncoder(node.element(), at: codingPath + [JSONKey(count)])
     }
 }

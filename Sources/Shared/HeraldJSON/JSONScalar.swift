@@ -112,12 +112,12 @@ extension UInt16: JSONScalar {}
 extension UInt32: JSONScalar {}
 extension UInt64: JSONScalar {}
 
-/// A position in an array.
-struct JSONIndex: CodingKey {
+/// A position in an array, or a member as it is written.
+struct JSONKey: CodingKey {
+    let stringValue: String
     let intValue: Int?
-    var stringValue: String { intValue.map { String($0) } ?? "" }
 
-    init(_ index: Int) { intValue = index }
-    init?(intValue: Int) { self.intValue = intValue }
-    init?(stringValue: String) { nil }
+    init(_ index: Int) { (stringValue, intValue) = (String(index), index) }
+    init?(intValue: Int) { self.init(intValue) }
+    init(stringValue: String) { (self.stringValue, intValue) = (stringValue, nil) }
 }

@@ -18,7 +18,7 @@ extension FuzzTarget {
     private static func binaryPropertyList(_ bytes: [UInt8]) {
         var limits = BundleLimits()
         limits.objects = 10_000
-        let file = BinaryPropertyList.isOne(bytes) ? bytes : Array("bplist00".utf8) + bytes
+        let file = BinaryPropertyList.isBinary(bytes) ? bytes : Array("bplist00".utf8) + bytes
         guard let value = try? PropertyListFile.read(file, file: "file", limits: limits) else { return }
         check(count(value) <= limits.objects, "a property list has more objects than allowed")
         use(value)
@@ -26,7 +26,7 @@ extension FuzzTarget {
 
     @Sendable
     private static func xmlPropertyList(_ bytes: [UInt8]) {
-        guard !BinaryPropertyList.isOne(bytes), PropertyListFile.isOne(bytes),
+        guard !BinaryPropertyList.isBinary(bytes), PropertyListFile.isPropertyList(bytes),
             let value = try? PropertyListFile.read(bytes, file: "file", limits: BundleLimits())
         else { return }
         check(depth(value) <= PropertyListFile.maximumDepth, "a property list is nested deeper than allowed")

@@ -17,7 +17,7 @@ import Testing
     @Test func `a Live Activity keeps every digit in snapshot, record and state`() throws {
         var kit = try PhoneKit()
         let record = try #require(kit.receive(start(#""timestamp":1"#), type: .liveactivity).record)
-        #expect(record.activity?.content?.description == Self.numbers && record.because.isEmpty)
+        #expect(record.activity?.contentState?.description == Self.numbers && record.because.isEmpty)
         #expect(try JSON(encoding: record).description.contains(Self.numbers))
         #expect(try JSON(encoding: kit.snapshot).description.contains(Self.numbers))
         _ = try kit.restart()

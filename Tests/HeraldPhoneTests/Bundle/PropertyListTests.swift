@@ -19,7 +19,7 @@ import Testing
     @Test(arguments: [PropertyListSerialization.PropertyListFormat.binary, .xml])
     func `both formats give the same values`(format: PropertyListSerialization.PropertyListFormat) throws {
         let bytes = try bytes(format)
-        #expect(PropertyListFile.isOne(bytes))
+        #expect(PropertyListFile.isPropertyList(bytes))
         let members = try PropertyListFile.members(bytes, file: "x", limits: limits)
         #expect(members["text"] == .string("plain") && members["wide"] == .string("Grüße 你好"))
         #expect(members["list"]?.elements?.count == 22 && members["number"]?.integer == 70000)

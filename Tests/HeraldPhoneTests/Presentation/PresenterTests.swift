@@ -201,7 +201,7 @@ extension PresenterTests {
     @Test func `a Live Activity starts with an alert, whose texts are keys`() {
         let started = present(Self.start, .liveactivity)
         #expect(started.activity?.event == "start" && started.activity?.state == .active)
-        #expect(started.activity?.content == .object(["n": .number(1)]))
+        #expect(started.activity?.contentState == .object(["n": .number(1)]))
         #expect(started.alert?.title == "Hello Bob" && started.sound?.name == "bell.caf")
         let bare = #"{"aps":{"event":"start","timestamp":900,"content-state":{}}}"#
         #expect(present(bare, .liveactivity).reasons == [.incompleteStart])

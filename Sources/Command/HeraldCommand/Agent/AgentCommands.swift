@@ -179,26 +179,23 @@ struct AgentSet: AsyncParsableCommand {
     @OptionGroup var options: AgentFolderOptions
 
     func run() async throws {
-        var members: JSON.Object = [:]
-        let switches = [
-            ("network", network), ("saving", saving), ("muted", muted), ("focus", focus), ("locked", locked),
-        ]
-        for (name, position) in switches {
-            if let position { members[name] = .boolean(position == .on) }
-        }
-        if !language.isEmpty { members["languages"] = .array(language.map { .string($0) }) }
-        if let clock { members["clock"] = try JSON(encoding: try Self.seconds(clock)) }
-        if let timeZone { members["time_zone"] = .string(timeZone) }
-        let topic = try open.map { try AgentTopic.read($0) }
-        guard !members.isEmpty || topic != nil || home else {
+        var switches = PhoneSwitches()
+        switches.locked = locked.map { $0 == .on }
+        switches.languages = language.isEmpty ? nil : language
+        switches.network = network.map { $0 == .on }
+        switches.saving = saving.map { $0 == .on }
+        switches.muted = muted.map { $0 == .on }
+        switches.focus = focus.map { $0 == .on }
+        switches.clock = try clock.map { try Self.seconds($0) }
+        switches.timeZone = timeZone
+        var actions = home ? [PhoneAction.home] : []
+        if let open { actions.append(.open(try AgentTopic.read(open))) }
+        if switches != PhoneSwitches() { actions.append(.set(switches)) }
+        guard !actions.isEmpty else {
             throw ValidationError("Nothing to set: give an option, for example --locked on.")
         }
         let folder = try options.existingFolder()
-        if home { try await folder.ask(["do": .string("home")]) }
-        if let topic { try await folder.ask(["do": .string("open"), "topic": .string(topic.name)]) }
-        guard !members.isEmpty else { return }
-        members["do"] = .string("set")
-        try await folder.ask(members)
+        for action in actions { try await folder.ask(try action.request()) }
     }
 
     /// Reads `+10m`, `-1h` or `0`.

@@ -5,50 +5,19 @@ import HeraldPhone
 import HeraldService
 
 /// One event of `herald agent run --json`: an object on one line, with the payload byte for byte.
-struct AgentEventLine: Encodable {
-    private var event: String
-    private var device: String?
-    private var topic: String?
-    private var name: String?
-    private var wants: [NotificationKind]?
-    private var token: String?
-    private var reason: String?
-    private var nextAttempt: Double?
-    private var url: String?
-    private var apnsID: String?
-    private var local: String?
-    private var pushType: PushType?
-    private var priority: UInt8?
-    private var collapseID: String?
-    private var expiresIn: Int64?
-    private var repeated: Bool?
-    private var shownBefore: Bool?
-    private var presentation: DisplayRecord?
+struct AgentEventLine {
+    /// Nil for a member that the event does not have.
+    private var members: [String: JSON?]
     private var payload: [UInt8]?
 
-    private enum CodingKeys: String, CodingKey {
-        case event, device, topic, name, wants, token, reason
-        case nextAttempt = "next_attempt"
-        case url
-        case apnsID = "apns_id"
-        case local
-        case pushType = "push_type"
-        case priority
-        case collapseID = "collapse_id"
-        case expiresIn = "expires_in"
-        case repeated
-        case shownBefore = "shown_before"
-        case presentation
+    private init(_ event: String, _ members: [String: JSON?], payload: [UInt8]? = nil) {
+        self.members = members.merging(["event": .string(event)]) { own, _ in own }
+        self.payload = payload
     }
 
     /// The address of the device's screen.
     init(screen url: String) {
-        event = "screen"
-        self.url = url
-    }
-
-    private init(named event: String) {
-        self.event = event
+        self.init("screen", ["url": .string(url)])
     }
 
     init(_ event: AgentEvent, device: DeviceID) {
@@ -56,64 +25,50 @@ struct AgentEventLine: Encodable {
         case .connection(let event): self.init(event, device: device)
         case .notification(let notification, let record, let isRepeated):
             self.init(.notification(notification), device: device)
-            shownBefore = isRepeated ? true : nil
-            presentation = record
+            if isRepeated { members["shown_before"] = .boolean(true) }
+            members["presentation"] = record.flatMap { Self.json($0) }
         case .presented(let record):
-            self.init(named: "presented")
-            topic = record.topic.name
-            apnsID = record.apnsID
-            presentation = record
+            self.init("presented", ["topic": .string(record.topic.name), "apns_id": .string(record.apnsID)])
+            members["presentation"] = Self.json(record)
         case .local(let record):
-            self.init(named: "notification")
-            topic = record.topic.name
-            local = record.local
-            presentation = record
+            self.init("notification", ["topic": .string(record.topic.name), "local": Self.json(record.local)])
+            members["presentation"] = Self.json(record)
             payload = record.payload.map { Array($0.utf8) }
-        case .fault(let words):
-            self.init(named: "fault")
-            reason = words
+        case .fault(let words): self.init("fault", ["reason": .string(words)])
         case .question(let app):
-            self.init(named: "question")
-            topic = app.topic.name
-            name = app.name
-            wants = app.wants
+            let topic = JSON.string(app.topic.name)
+            self.init("question", ["topic": topic, "name": .string(app.name), "wants": Self.json(app.wants)])
         }
     }
 
     init(_ event: DeviceEvent, device: DeviceID) {
         switch event {
-        case .connected:
-            self.event = "connected"
-            self.device = device.name
+        case .connected: self.init("connected", ["device": .string(device.name)])
         case .token(let token, let topic):
-            self.event = "token"
-            self.topic = topic.name
-            self.token = token.hex
+            self.init("token", ["topic": .string(topic.name), "token": .string(token.hex)])
         case .appRefused(let topic, let reason):
-            self.event = "refused"
-            self.topic = topic.name
-            self.reason = reason
+            self.init("refused", ["topic": .string(topic.name), "reason": .string(reason)])
         case .notification(let notification):
-            self.event = "notification"
-            topic = notification.topic.name
-            apnsID = notification.id?.description
-            pushType = notification.pushType
-            priority = notification.priority?.rawValue
-            collapseID = notification.collapseID
-            expiresIn = notification.expiresIn?.components.seconds
-            repeated = notification.isRepeated ? true : nil
-            payload = notification.payload
-        case .removed(let topic):
-            self.event = "removed"
-            self.topic = topic.name
-        case .settingsTaken(let topic):
-            self.event = "settings_taken"
-            self.topic = topic.name
+            let members: [String: JSON?] = [
+                "topic": .string(notification.topic.name),
+                "apns_id": Self.json(notification.id?.description),
+                "push_type": Self.json(notification.pushType),
+                "priority": Self.json(notification.priority?.rawValue),
+                "collapse_id": Self.json(notification.collapseID),
+                "expires_in": Self.json(notification.expiresIn?.components.seconds),
+                "repeated": notification.isRepeated ? .boolean(true) : nil,
+            ]
+            self.init("notification", members, payload: notification.payload)
+        case .removed(let topic): self.init("removed", ["topic": .string(topic.name)])
+        case .settingsTaken(let topic): self.init("settings_taken", ["topic": .string(topic.name)])
         case .disconnected(let reason, let pause):
-            self.event = "disconnected"
-            self.reason = reason
-            nextAttempt = pause.map { Double($0.wholeMilliseconds / 100) / 10 }
+            let seconds = pause.map { Double($0.wholeMilliseconds / 100) / 10 }
+            self.init("disconnected", ["reason": .string(reason), "next_attempt": Self.json(seconds)])
         }
+    }
+
+    private static func json(_ value: (some Encodable)?) -> JSON? {
+        value.flatMap { try? JSON(encoding: $0) }
     }
 
     /// The line; a payload that is not JSON is a string.
@@ -122,7 +77,8 @@ struct AgentEventLine: Encodable {
             let json = JSONLine.payload(payload) ?? JSON.string(String(decoding: payload, as: UTF8.self)).bytes
             return (name: "payload", json: json)
         }
-        let members = (try? JSON(encoding: self))?.members ?? ["event": .string(event)]
-        return String(decoding: JSONLine.bytes(members, adding: member), as: UTF8.self)
+        var object: JSON.Object = [:]
+        for (name, value) in members.sorted(by: { $0.key < $1.key }) { object[name] = value }
+        return String(decoding: JSONLine.bytes(object, adding: member), as: UTF8.self)
     }
 }

@@ -44,13 +44,6 @@ struct AgentRenewal {
         /// Seconds.
         var nextAttempt: Double?
 
-        private enum CodingKeys: String, CodingKey {
-            case event
-            case expires
-            case reason
-            case nextAttempt = "next_attempt"
-        }
-
         init(_ event: RenewalEvent) {
             switch event {
             case .renewed(_, let end):

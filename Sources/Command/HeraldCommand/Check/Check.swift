@@ -85,13 +85,13 @@ struct Check: ParsableCommand {
     }
 
     private func checkApp(_ app: AppBundle) throws {
-        let report = AppReport(name: bundle ?? "", check: BundleCheck(app))
+        let report = AppReport(bundle: bundle ?? "", BundleCheck(app))
         if json {
             try Terminal.sayJSON(report)
         } else {
             for line in report.lines { Terminal.say(line) }
         }
-        guard !strict || report.check.findings.isEmpty else { throw ExitCode.failure }
+        guard !strict || report.findings.isEmpty else { throw ExitCode.failure }
     }
 
     private static func isOfLanguage(_ byte: UInt8) -> Bool {

@@ -69,30 +69,21 @@ struct Send: AsyncParsableCommand {
 
 /// The answer as `herald send --json` prints it.
 struct SendReport: Encodable, Hashable {
-    let id: String?
-    let uniqueID: String?
+    let apnsID: String?
+    let apnsUniqueID: String?
     let status: Int
     let reason: String?
     let explanation: String?
     /// Milliseconds since the UNIX epoch, with status 410.
     let timestamp: Int64?
 
-    private enum CodingKeys: String, CodingKey {
-        case id = "apns_id"
-        case uniqueID = "apns_unique_id"
-        case status
-        case reason
-        case explanation
-        case timestamp
-    }
-
     init(_ answer: PushAnswer) {
         switch answer {
         case .accepted(let receipt):
-            (id, uniqueID, status, reason) = (receipt.id, receipt.uniqueID, 200, nil)
+            (apnsID, apnsUniqueID, status, reason) = (receipt.id, receipt.uniqueID, 200, nil)
             (explanation, timestamp) = (receipt.explanation, nil)
         case .refused(let refusal):
-            (id, uniqueID, status, reason) = (refusal.id, nil, refusal.status, refusal.reason.text)
+            (apnsID, apnsUniqueID, status, reason) = (refusal.id, nil, refusal.status, refusal.reason.text)
             explanation = refusal.explanation ?? refusal.reason.known?.explanation
             timestamp = refusal.since?.milliseconds
         }

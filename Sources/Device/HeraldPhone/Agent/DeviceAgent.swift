@@ -345,17 +345,6 @@ public actor DeviceAgent {
         let number = nextID()
         waiters[number] = (id, continuation)
         defer { waiters[number] = nil }
-        return await withTaskGroup(of: DisplayRecord?.self) { group in
-            group.addTask {
-                for await record in found { return record }
-                return nil
-            }
-            group.addTask {
-                try? await Task.sleep(for: time)
-                return nil
-            }
-            defer { group.cancelAll() }
-            return await group.next() ?? nil
-        }
+        return await found.first(within: time)
     }
 }

@@ -140,7 +140,7 @@ private struct AppBundleReader {
     }
 
     private func strings(_ bytes: [UInt8], _ path: String) throws -> [TextKey: LocalizedText] {
-        guard PropertyListFile.isOne(bytes) else {
+        guard PropertyListFile.isPropertyList(bytes) else {
             return try StringsFile.read(bytes, file: path).mapValues { LocalizedText(format: $0) }
         }
         return try PropertyListFile.members(bytes, file: path, limits: limits)

@@ -2,8 +2,9 @@ import HeraldJSON
 
 /// Reads Apple's binary property lists (`bplist00`).
 ///
-/// Foundation's reader has no limits. A hostile file can contain an array that is its own element, or one long text a million
-/// times. So objects and the bytes of texts are limited, and no memory is taken before that.
+/// Foundation's reader has no limits, and copies an object each time that something refers to it. A file of 200 bytes with 26
+/// arrays, each of which has the next one twice, keeps it busy for a minute. Here, objects and the bytes of texts are limited,
+/// and no memory is taken before that.
 struct BinaryPropertyList {
     private let bytes: [UInt8]
     private let file: String
@@ -15,7 +16,7 @@ struct BinaryPropertyList {
     private let offsets: [Int]
 
     /// Whether a file begins as a binary property list.
-    static func isOne(_ bytes: [UInt8]) -> Bool {
+    static func isBinary(_ bytes: [UInt8]) -> Bool {
         bytes.starts(with: Array("bplist".utf8))
     }
 

@@ -109,19 +109,8 @@ public struct NotificationCategory: Hashable, Sendable, Codable {
     }
 
     /// The members of the object that declares the categories; of several with the same identifier, the last counts.
-    static func members(_ categories: [NotificationCategory]) -> JSON.Object {
-        categories.reduce(into: [:]) { $0[$1.identifier] = $1.json }
-    }
-
-    private var json: JSON {
-        let actions = actions.map { action in
-            JSON.object([
-                "identifier": .string(action.identifier), "title": .string(action.title),
-                "foreground": .boolean(action.opensApp), "destructive": .boolean(action.isDestructive),
-                "authentication_required": .boolean(action.needsUnlocking), "text_input": .boolean(action.takesText),
-            ])
-        }
-        return .object(["actions": .array(actions)])
+    static func members(_ categories: [NotificationCategory]) throws -> JSON.Object {
+        try categories.reduce(into: [:]) { $0[$1.identifier] = .object(["actions": try JSON(encoding: $1.actions)]) }
     }
 
     private static func action(

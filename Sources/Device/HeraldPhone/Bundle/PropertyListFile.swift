@@ -7,8 +7,8 @@ enum PropertyListFile {
     static let maximumDepth = 64
 
     /// Whether a file is a binary or XML property list; otherwise it is in the older text format.
-    static func isOne(_ bytes: [UInt8]) -> Bool {
-        if BinaryPropertyList.isOne(bytes) { return true }
+    static func isPropertyList(_ bytes: [UInt8]) -> Bool {
+        if BinaryPropertyList.isBinary(bytes) { return true }
         let head = String(decoding: bytes.prefix(256), as: UTF8.self).drop { $0.isWhitespace || $0 == "\u{FEFF}" }
         return ["<?xml", "<!DOCTYPE plist", "<plist"].contains { head.hasPrefix($0) }
     }
@@ -16,11 +16,11 @@ enum PropertyListFile {
     /// Reads the value of a file.
     /// - Throws: ``BundleError``.
     static func read(_ bytes: [UInt8], file: String, limits: BundleLimits) throws -> JSON {
-        if BinaryPropertyList.isOne(bytes) {
+        if BinaryPropertyList.isBinary(bytes) {
             return try BinaryPropertyList.read(bytes, file: file, limit: limits.objects)
         }
         let head = String(decoding: bytes.prefix(256), as: UTF8.self).lowercased()
-        guard isOne(bytes), !head.contains("encoding=") || head.contains("utf-8") else {
+        guard isPropertyList(bytes), !head.contains("encoding=") || head.contains("utf-8") else {
             throw BundleError(file, "is neither a binary property list nor one of XML in UTF-8")
         }
         // Foundation's reader is recursive, without a limit.

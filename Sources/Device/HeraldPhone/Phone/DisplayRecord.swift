@@ -1,10 +1,11 @@
+public import HeraldJSON
 public import HeraldModel
 
 /// The record of what a simulated device showed of one notification, in which state, and why something was not shown.
 ///
 /// Its JSON is the output of `herald agent shown`, of the screen's `GET /api/shown/<apns-id>` and of the local socket's
 /// `shown`.
-public struct DisplayRecord: Codable, Hashable, Sendable {
+public struct DisplayRecord: Codable, SnakeCased, Hashable, Sendable {
     /// The badge of an app's icon, before and after.
     public struct Badge: Codable, Hashable, Sendable {
         /// The number before; 0 for none.
@@ -141,21 +142,6 @@ public struct DisplayRecord: Codable, Hashable, Sendable {
     @ExplicitNull public var replacedBy: String?
     /// The user's response.
     @ExplicitNull public var response: Response?
-
-    private enum CodingKeys: String, CodingKey {
-        case apnsID = "apns_id"
-        case local, due, topic, received
-        case pushType = "push_type"
-        case priority, payload
-        case languages, language, state, locked, focus, muted, shown, place, style, title, subtitle, body, buttons
-        case slider, actions, badge, sound, critical, volume
-        case launchImage = "launch_image"
-        case backgroundLaunch = "background_launch"
-        case deliveredToApp = "delivered_to_app"
-        case thread, category, interruption, replaces, activity, because, `extension`, background
-        case replacedBy = "replaced_by"
-        case response
-    }
 
     /// Creates a record of a notification that is not shown yet.
     package init(apnsID: String, topic: Topic, received: String, state: AppState, badge: Int) {

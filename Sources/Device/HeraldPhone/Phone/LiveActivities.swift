@@ -32,7 +32,7 @@ struct LiveActivities: Codable, Hashable, Sendable {
         let existing = index(of: app, aps)
         var activity: PhoneState.Activity
         if change.event == "start" {
-            let view = start(change.content ?? .object([:]), aps["attributes"] ?? .object([:]))
+            let view = start(change.contentState ?? .object([:]), aps["attributes"] ?? .object([:]))
             activity = PhoneState.Activity(view: view, app: app, timestamp: 0)
         } else if let existing {
             activity = all[existing]
@@ -43,7 +43,7 @@ struct LiveActivities: Codable, Hashable, Sendable {
         guard change.state != .dismissed else { return }
         activity.timestamp = aps["timestamp"]?.time ?? now
         activity.view.state = change.state
-        activity.view.content = change.content ?? activity.view.content
+        activity.view.content = change.contentState ?? activity.view.content
         activity.view.title = presentation.alert?.title ?? activity.view.title
         activity.view.body = presentation.alert?.body ?? activity.view.body
         activity.view.staleDate = change.staleDate

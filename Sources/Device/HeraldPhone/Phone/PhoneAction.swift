@@ -1,4 +1,4 @@
-package import HeraldJSON
+public import HeraldJSON
 public import HeraldModel
 
 /// A part of the user's permission for an app's notifications.
@@ -58,7 +58,7 @@ public enum PhoneAction: Hashable, Sendable {
 }
 
 /// Changes of a device's switches; nil leaves a switch unchanged.
-public struct PhoneSwitches: Codable, Hashable, Sendable {
+public struct PhoneSwitches: Codable, SnakeCased, Hashable, Sendable {
     /// Whether the screen is locked.
     public var locked: Bool?
     /// The user's languages in order of preference; at least one.
@@ -81,14 +81,9 @@ public struct PhoneSwitches: Codable, Hashable, Sendable {
 
     /// Changes nothing.
     public init() {}
-
-    private enum CodingKeys: String, CodingKey {
-        case locked, languages, network, saving, muted, focus, clock
-        case timeZone = "time_zone"
-    }
 }
 
-extension PhoneAction: Codable {
+extension PhoneAction: Codable, SnakeCased {
     private enum CodingKeys: String, CodingKey {
         case verb = "do"
         case topic, id, notification, action, text, allow, style, path, badge, categories, payload
@@ -107,18 +102,20 @@ extension PhoneAction: Codable {
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         guard let verb = (try? container.decode(String.self, forKey: .verb)).flatMap({ Verb(rawValue: $0) }) else {
-            let verbs = Self.verbs.map { "\"\($0)\"" }.joined(separator: ", ")
-            throw Self.failure("\"do\" must be one of \(verbs)", .verb, container)
+            throw Self.wrong(
+                "\"do\" must be one of \(Self.verbs.map { "\"\($0)\"" }.joined(separator: ", "))",
+                container
+            )
         }
         func text(_ key: CodingKeys) throws -> String {
             guard let text = try? container.decode(String.self, forKey: key) else {
-                throw Self.failure("\"\(verb.rawValue)\" needs the text \"\(key.rawValue)\"", key, container)
+                throw Self.wrong("\"\(verb.rawValue)\" needs the text \"\(key.rawValue)\"", container)
             }
             return text
         }
         func topic() throws -> Topic {
             guard let topic = Topic(try text(.topic)) else {
-                throw Self.failure("\"topic\" must be an app, like com.example.app", .topic, container)
+                throw Self.wrong("\"topic\" must be an app, like com.example.app", container)
             }
             return topic
         }
@@ -139,61 +136,21 @@ extension PhoneAction: Codable {
             let answer = container.contains(.text) ? try? container.decodeIfPresent(String.self, forKey: .text) : nil
             self = .act(id: try notification(), action: try text(.action), text: answer)
         case .permit:
-            guard let kinds = try? container.decode([NotificationKind].self, forKey: .allow) else {
-                throw Self.failure(
-                    "\"allow\" must be a list of \"alert\", \"badge\" and \"sound\"; an empty one refuses",
-                    .allow,
-                    container
-                )
-            }
-            let style = container.contains(.style) ? try? container.decode(AlertStyle.self, forKey: .style) : nil
-            guard style != nil || !container.contains(.style) else {
-                throw Self.failure("\"style\" must be \"none\", \"banner\" or \"alert\"", .style, container)
-            }
-            self = .permit(try topic(), Set(kinds), style: style)
-        case .set:
-            guard let switches = try? PhoneSwitches(from: decoder) else {
-                throw Self.failure(
-                    "\"locked\", \"network\", \"saving\", \"muted\" and \"focus\" must be true or false, \"languages\" a"
-                        + " list like [\"de\",\"en\"], \"clock\" a number of seconds, \"time_zone\" a text like Europe/Berlin",
-                    .verb,
-                    container
-                )
-            }
-            guard switches != PhoneSwitches() else {
-                throw Self.failure(
-                    "\"set\" needs one of \"locked\", \"network\", \"saving\", \"muted\", \"focus\", \"languages\","
-                        + " \"clock\" and \"time_zone\"",
-                    .verb,
-                    container
-                )
-            }
-            self = .set(switches)
+            let (kinds, style) = try Self.permission(container)
+            self = .permit(try topic(), kinds, style: style)
+        case .set: self = .set(try Self.switches(decoder, container))
         case .badge:
             guard let number = try? container.decode(Int.self, forKey: .badge) else {
-                throw Self.failure("\"badge\" must be a number; 0 removes it", .badge, container)
+                throw Self.wrong("\"badge\" must be a number; 0 removes it", container)
             }
             self = .badge(try topic(), number)
         case .categories:
-            guard let members = try? container.decode(JSON.Object.self, forKey: .categories) else {
-                throw Self.failure(
-                    "\"categories\" must be an object, like {\"INVITATION\":{\"actions\":[{\"identifier\":\"accept\","
-                        + "\"title\":\"Accept\"}]}}",
-                    .categories,
-                    container
-                )
-            }
-            do {
-                let categories = try NotificationCategory.read(members, file: "categories", limits: BundleLimits())
-                    .values
-                self = .categories(try topic(), categories.sorted { $0.identifier < $1.identifier })
-            } catch let error as BundleError {
-                throw Self.failure(error.description, .categories, container)
-            }
+            let categories = try Self.categories(container)
+            self = .categories(try topic(), categories)
         case .schedule:
             guard let payload = try? container.decode(JSON.self, forKey: .payload), payload.members != nil
             else {
-                throw Self.failure("\"schedule\" needs the object \"payload\", like {\"aps\":{…}}", .payload, container)
+                throw Self.wrong("\"schedule\" needs the object \"payload\", like {\"aps\":{…}}", container)
             }
             let trigger = try LocalNotification.Trigger(from: decoder)
             let id = try text(.notification)
@@ -201,6 +158,61 @@ extension PhoneAction: Codable {
         case .cancel:
             self = .cancel(try topic(), id: container.contains(.notification) ? try text(.notification) : nil)
         case .install: self = .install(path: try text(.path))
+        }
+    }
+
+    private static func permission(
+        _ container: KeyedDecodingContainer<CodingKeys>
+    ) throws -> (Set<NotificationKind>, AlertStyle?) {
+        guard let kinds = try? container.decode([NotificationKind].self, forKey: .allow) else {
+            throw wrong(
+                "\"allow\" must be a list of \"alert\", \"badge\" and \"sound\"; an empty one refuses",
+                container
+            )
+        }
+        guard container.contains(.style) else { return (Set(kinds), nil) }
+        guard let style = try? container.decode(AlertStyle.self, forKey: .style) else {
+            throw wrong("\"style\" must be \"none\", \"banner\" or \"alert\"", container)
+        }
+        return (Set(kinds), style)
+    }
+
+    private static func switches(
+        _ decoder: any Decoder,
+        _ container: KeyedDecodingContainer<CodingKeys>
+    ) throws -> PhoneSwitches {
+        guard let switches = try? PhoneSwitches(from: decoder) else {
+            throw wrong(
+                "\"locked\", \"network\", \"saving\", \"muted\" and \"focus\" must be true or false, \"languages\" a"
+                    + " list like [\"de\",\"en\"], \"clock\" a number of seconds, \"time_zone\" a text like Europe/Berlin",
+                container
+            )
+        }
+        guard switches != PhoneSwitches() else {
+            throw wrong(
+                "\"set\" needs one of \"locked\", \"network\", \"saving\", \"muted\", \"focus\", \"languages\","
+                    + " \"clock\" and \"time_zone\"",
+                container
+            )
+        }
+        return switches
+    }
+
+    private static func categories(
+        _ container: KeyedDecodingContainer<CodingKeys>
+    ) throws -> [NotificationCategory] {
+        guard let members = try? container.decode(JSON.Object.self, forKey: .categories) else {
+            throw wrong(
+                "\"categories\" must be an object, like {\"INVITATION\":{\"actions\":[{\"identifier\":\"accept\","
+                    + "\"title\":\"Accept\"}]}}",
+                container
+            )
+        }
+        do {
+            let categories = try NotificationCategory.read(members, file: "categories", limits: BundleLimits()).values
+            return categories.sorted { $0.identifier < $1.identifier }
+        } catch let error as BundleError {
+            throw wrong(error.description, container)
         }
     }
 
@@ -238,7 +250,7 @@ extension PhoneAction: Codable {
             try container.encode(number, forKey: .badge)
         case .categories(let topic, let categories):
             try write(.categories, topic)
-            try container.encode(NotificationCategory.members(categories), forKey: .categories)
+            try container.encode(try NotificationCategory.members(categories), forKey: .categories)
         case .schedule(let topic, let notification):
             try write(.schedule, topic)
             try container.encode(notification.id, forKey: .notification)
@@ -264,11 +276,7 @@ extension PhoneAction: Codable {
         return members
     }
 
-    private static func failure(
-        _ words: String,
-        _ key: CodingKeys,
-        _ container: KeyedDecodingContainer<CodingKeys>
-    ) -> DecodingError {
-        .dataCorruptedError(forKey: key, in: container, debugDescription: words)
+    private static func wrong(_ words: String, _ container: KeyedDecodingContainer<CodingKeys>) -> DecodingError {
+        .dataCorruptedError(forKey: .verb, in: container, debugDescription: words)
     }
 }

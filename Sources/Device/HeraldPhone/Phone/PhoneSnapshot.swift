@@ -7,7 +7,7 @@ public import HeraldModel
 ///
 /// Its JSON is the answer of the screen's `GET /api/device` and of the local socket's `device` and `watch`. Members are in
 /// snake_case, times are UNIX seconds, and a member without a value is `null`.
-public struct PhoneSnapshot: Codable, Hashable, Sendable {
+public struct PhoneSnapshot: Codable, SnakeCased, Hashable, Sendable {
     /// The device's identifier.
     public var device: String
     /// The service, as `host:port`.
@@ -63,22 +63,11 @@ public struct PhoneSnapshot: Codable, Hashable, Sendable {
         self.service = service
         self.time = time
     }
-
-    private enum CodingKeys: String, CodingKey {
-        case device, service, time, connection, locked, languages
-        case availableLanguages = "available_languages"
-        case network, saving, muted, focus, clock
-        case timeZone = "time_zone"
-        case foreground, apps, questions, notifications, banner, activities, sounds, log
-        case lockAlert = "lock_alert"
-        case displayLogRevision = "display_log_revision"
-        case words
-    }
 }
 
 extension PhoneSnapshot {
     /// The connection of a device.
-    public struct Connection: Codable, Hashable, Sendable {
+    public struct Connection: Codable, SnakeCased, Hashable, Sendable {
         /// The state of a connection.
         public enum State: String, Codable, Hashable, Sendable, CaseIterable {
             /// The service has accepted the connection.
@@ -100,15 +89,10 @@ extension PhoneSnapshot {
 
         /// Creates a connection that is being established.
         package init() {}
-
-        private enum CodingKeys: String, CodingKey {
-            case state, reason
-            case retryIn = "retry_in"
-        }
     }
 
     /// An app on the device.
-    public struct App: Codable, Hashable, Sendable {
+    public struct App: Codable, SnakeCased, Hashable, Sendable {
         /// Its topic.
         public var topic: Topic
         /// The name under its icon.
@@ -151,16 +135,6 @@ extension PhoneSnapshot {
             self.topic = topic
             self.name = name
         }
-
-        private enum CodingKeys: String, CodingKey {
-            case topic, name, icon, badge, state, environment, token, permission, style, wants, refused, received,
-                action
-            case pending
-            case screenURL = "screen_url"
-            case openedWith = "opened_with"
-            case launchImage = "launch_image"
-            case launchPicture = "launch_picture"
-        }
     }
 
     /// A local notification that an app has scheduled.
@@ -184,7 +158,7 @@ extension PhoneSnapshot {
     }
 
     /// A notification that an app received.
-    public struct Delivery: Codable, Hashable, Sendable {
+    public struct Delivery: Codable, SnakeCased, Hashable, Sendable {
         /// Its `apns-id`.
         @ExplicitNull public var apnsID: String?
         /// The identifier of a local notification; nil for a remote one.
@@ -201,15 +175,10 @@ extension PhoneSnapshot {
             self.time = time
             self.payload = payload
         }
-
-        private enum CodingKeys: String, CodingKey {
-            case apnsID = "apns_id"
-            case local, time, payload
-        }
     }
 
     /// A button of a notification's category that the user pressed.
-    public struct PressedAction: Codable, Hashable, Sendable {
+    public struct PressedAction: Codable, SnakeCased, Hashable, Sendable {
         /// The `apns-id` of the notification.
         @ExplicitNull public var apnsID: String?
         /// The identifier of a local notification; nil for a remote one.
@@ -229,15 +198,10 @@ extension PhoneSnapshot {
             self.payload = payload
             self.text = text
         }
-
-        private enum CodingKeys: String, CodingKey {
-            case apnsID = "apns_id"
-            case local, payload, action, text
-        }
     }
 
     /// A notification on the screen.
-    public struct Notification: Codable, Hashable, Sendable {
+    public struct Notification: Codable, SnakeCased, Hashable, Sendable {
         /// The identifier for actions: `n1`.
         public var id: String
         /// Its `apns-id`.
@@ -283,18 +247,10 @@ extension PhoneSnapshot {
             self.time = time
             self.place = place
         }
-
-        private enum CodingKeys: String, CodingKey {
-            case id
-            case apnsID = "apns_id"
-            case local, topic, app, title, subtitle, body, language, time, place, style, thread, interruption, buttons
-            case slider, actions
-            case replaced
-        }
     }
 
     /// A Live Activity on the screen.
-    public struct Activity: Codable, Hashable, Sendable {
+    public struct Activity: Codable, SnakeCased, Hashable, Sendable {
         /// The identifier: `a1`.
         public var id: String
         /// The app that it belongs to.
@@ -324,12 +280,6 @@ extension PhoneSnapshot {
             self.content = content
             self.attributes = attributes
             state = .active
-        }
-
-        private enum CodingKeys: String, CodingKey {
-            case id, topic, app, state, content, attributes, title, body
-            case staleDate = "stale_date"
-            case dismissalDate = "dismissal_date"
         }
     }
 

@@ -50,7 +50,7 @@ public struct Presentation: Hashable, Sendable {
     }
 
     /// The change of a Live Activity.
-    public struct Activity: Hashable, Sendable {
+    public struct Activity: Codable, SnakeCased, Hashable, Sendable {
         /// The state after the change.
         public enum State: String, Hashable, Sendable, Codable {
             /// It is shown and current.
@@ -68,7 +68,7 @@ public struct Presentation: Hashable, Sendable {
         /// The state after the change.
         public var state: State
         /// The new content; nil leaves the content unchanged.
-        public var content: JSON?
+        public var contentState: JSON?
         /// The time at which it becomes outdated, in UNIX seconds.
         public var staleDate: Double?
         /// The time at which it is removed, in UNIX seconds; nil while it has not ended.
@@ -185,15 +185,11 @@ public struct Presentation: Hashable, Sendable {
     public init() {}
 }
 
-extension Presentation: Encodable {
+extension Presentation: Encodable, SnakeCased {
     private enum CodingKeys: String, CodingKey {
         case shown, place, style, localization, title, subtitle, body, buttons, slider, actions, badge, sound, critical,
             volume
-        case launchImage = "launch_image"
-        case backgroundLaunch = "background_launch"
-        case seconds
-        case extensionSeconds = "extension_seconds"
-        case deliveredToApp = "delivered_to_app"
+        case launchImage, backgroundLaunch, seconds, extensionSeconds, deliveredToApp
         case thread, category, interruption, replaces, activity, reasons
     }
 
@@ -242,36 +238,5 @@ extension Presentation.LaunchImage: CustomStringConvertible {
         case .snapshot: "the previous snapshot"
         case .standard: "Default.png"
         }
-    }
-}
-
-extension Presentation.Activity: Codable {
-    private enum CodingKeys: String, CodingKey {
-        case event, state
-        case content = "content_state"
-        case staleDate = "stale_date"
-        case dismissalDate = "dismissal_date"
-    }
-
-    /// Decodes an activity.
-    public init(from decoder: any Decoder) throws {
-        let container = try decoder.container(keyedBy: CodingKeys.self)
-        self.init(
-            event: try container.decode(String.self, forKey: .event),
-            state: try container.decode(State.self, forKey: .state),
-            content: try container.decodeIfPresent(JSON.self, forKey: .content),
-            staleDate: try container.decodeIfPresent(Double.self, forKey: .staleDate),
-            dismissalDate: try container.decodeIfPresent(Double.self, forKey: .dismissalDate)
-        )
-    }
-
-    /// Encodes one object with dates in UNIX seconds.
-    public func encode(to encoder: any Encoder) throws {
-        var container = encoder.container(keyedBy: CodingKeys.self)
-        try container.encode(event, forKey: .event)
-        try container.encode(state, forKey: .state)
-        try container.encodeIfPresent(content, forKey: .content)
-        try container.encodeIfPresent(staleDate, forKey: .staleDate)
-        try container.encodeIfPresent(dismissalDate, forKey: .dismissalDate)
     }
 }

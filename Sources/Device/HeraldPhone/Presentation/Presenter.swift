@@ -215,7 +215,7 @@ public struct Presenter: Sendable {
         }
         let content = aps["content-state"].flatMap { $0.members == nil ? nil : $0 }
         let timestamp = date("timestamp", .badTimestamp)
-        var activity = Presentation.Activity(event: "", state: .active, content: content)
+        var activity = Presentation.Activity(event: "", state: .active, contentState: content)
         switch aps["event"]?.text {
         case "start":
             guard aps["attributes-type"]?.text != nil, aps["attributes"]?.members != nil, content != nil else {

@@ -1,4 +1,5 @@
 import CoreMetrics
+import HeraldJSON
 import HeraldModel
 import HeraldWeb
 import Hummingbird
@@ -127,16 +128,9 @@ package struct RelayAPI: Service {
 }
 
 /// The answer of `/health`.
-private struct RelayReport: Encodable {
+private struct RelayReport: Encodable, SnakeCased {
     let status: String
     let problems: [String]
     let notes: [String]
     let oldestUnsentSeconds: Double?
-
-    private enum CodingKeys: String, CodingKey {
-        case status
-        case problems
-        case notes
-        case oldestUnsentSeconds = "oldest_unsent_seconds"
-    }
 }

@@ -30,22 +30,13 @@ private func environment(_ text: String?) throws -> String? {
 }
 
 /// `PUT /v1/devices`.
-struct DeviceInput: Decodable {
+struct DeviceInput: Decodable, SnakeCased {
     let deviceToken: String
     let topic: String
     let environment: String?
     let service: String?
     let userName: String?
     let languages: [String]?
-
-    private enum CodingKeys: String, CodingKey {
-        case deviceToken = "device_token"
-        case topic
-        case environment
-        case service
-        case userName = "user_name"
-        case languages
-    }
 
     func entry(at now: WallTime) throws -> DeviceEntry {
         guard let token = PushToken(deviceToken) else {
@@ -74,7 +65,7 @@ extension Character {
 }
 
 /// `POST /v1/pushes`.
-struct PushInput: Decodable {
+struct PushInput: Decodable, SnakeCased {
     /// One token or a list.
     enum Tokens: Decodable {
         case one(String)
@@ -104,23 +95,6 @@ struct PushInput: Decodable {
     let giveUpAt: String?
     let environment: String?
     let service: String?
-
-    private enum CodingKeys: String, CodingKey {
-        case deviceToken = "device_token"
-        case userName = "user_name"
-        case topic
-        case payload
-        case template
-        case parameters
-        case priority
-        case expiration
-        case collapseID = "collapse_id"
-        case pushType = "push_type"
-        case sendAfter = "send_after"
-        case giveUpAt = "give_up_at"
-        case environment
-        case service
-    }
 
     /// The row; it refuses what every service would refuse.
     func push(at now: WallTime) throws -> NewPush {

@@ -1,3 +1,4 @@
+import HeraldJSON
 package import HeraldModel
 
 /// The database that holds the queue; both implementations pass one test suite.
@@ -245,8 +246,8 @@ package struct NewPush: Sendable {
 }
 
 /// A row with the outcomes of its tokens.
-package struct PushRecord: Codable, Hashable, Sendable {
-    package struct Outcome: Codable, Hashable, Sendable {
+package struct PushRecord: Codable, SnakeCased, Hashable, Sendable {
+    package struct Outcome: Codable, SnakeCased, Hashable, Sendable {
         package let deviceToken: String?
         package let status: String
         package let reason: String?
@@ -254,16 +255,6 @@ package struct PushRecord: Codable, Hashable, Sendable {
         package let apnsID: String?
         package let attempts: Int
         package let timeSent: String?
-
-        private enum CodingKeys: String, CodingKey {
-            case deviceToken = "device_token"
-            case status
-            case reason
-            case detail
-            case apnsID = "apns_id"
-            case attempts
-            case timeSent = "time_sent"
-        }
     }
 
     package let id: Int64
@@ -274,22 +265,12 @@ package struct PushRecord: Codable, Hashable, Sendable {
     package let timeSent: String?
     /// One for each token.
     package let outcomes: [Outcome]
-
-    private enum CodingKeys: String, CodingKey {
-        case id
-        case status
-        case reason
-        case detail
-        case timeQueued = "time_queued"
-        case timeSent = "time_sent"
-        case outcomes
-    }
 }
 
 /// State of the queue.
-package struct QueueProgress: Codable, Hashable, Sendable {
+package struct QueueProgress: Codable, SnakeCased, Hashable, Sendable {
     /// The claims of one relay.
-    package struct Claim: Codable, Hashable, Sendable {
+    package struct Claim: Codable, SnakeCased, Hashable, Sendable {
         package let owner: String
         package let rows: Int
         /// End of the lease, unless it is extended; RFC 3339.
@@ -298,15 +279,13 @@ package struct QueueProgress: Codable, Hashable, Sendable {
         package let isLapsed: Bool
 
         private enum CodingKeys: String, CodingKey {
-            case owner
-            case rows
-            case leaseEnd = "lease_end"
+            case owner, rows, leaseEnd
             case isLapsed = "lapsed"
         }
     }
 
     /// An open breaker: the app's dead tokens are not marked.
-    package struct Breaker: Codable, Hashable, Sendable {
+    package struct Breaker: Codable, SnakeCased, Hashable, Sendable {
         /// Topic and environment.
         package let app: String
         /// Dead tokens among the answers in the window.
@@ -314,13 +293,6 @@ package struct QueueProgress: Codable, Hashable, Sendable {
         package let answers: Int
         /// When it opened; RFC 3339.
         package let since: String
-
-        private enum CodingKeys: String, CodingKey {
-            case app
-            case deadTokens = "dead_tokens"
-            case answers
-            case since
-        }
     }
 
     /// Rows by status.
@@ -343,18 +315,4 @@ package struct QueueProgress: Codable, Hashable, Sendable {
     package var deadDevices = 0
     /// Number of tokens that were reported dead while marking was suspended.
     package var heldDevices = 0
-
-    private enum CodingKeys: String, CodingKey {
-        case rows
-        case scheduled
-        case retrying
-        case waiting
-        case oldestUnsentSeconds = "oldest_unsent_seconds"
-        case inDoubt = "in_doubt"
-        case claims
-        case breakers
-        case devices
-        case deadDevices = "dead_devices"
-        case heldDevices = "held_devices"
-    }
 }

@@ -1,9 +1,10 @@
+import HeraldJSON
 import HeraldModel
 import HeraldTrust
 
 /// The content of certificates and requests, as JSON.
 struct CertificateAnswer: Encodable, Sendable {
-    struct Item: Encodable, Sendable {
+    struct Item: Encodable, SnakeCased, Sendable {
         let kind: String
         let subject: String
         let key: String
@@ -17,12 +18,6 @@ struct CertificateAnswer: Encodable, Sendable {
         let accepted: Bool?
         /// The reason why it may not.
         let explanation: String?
-
-        private enum CodingKeys: String, CodingKey {
-            case kind, subject, key, issuer, serial, topics, environments, accepted, explanation
-            case notBefore = "not_before"
-            case notAfter = "not_after"
-        }
 
         init(_ reading: CertificateReading, _ peers: PeerCertificateCheck, now: WallTime) {
             kind = reading.kind.rawValue

@@ -1,8 +1,9 @@
+import HeraldJSON
 package import HeraldModel
 package import HeraldPhone
 
 /// The report of `herald check` about a payload, as JSON.
-package struct CheckReport: Encodable {
+package struct CheckReport: Encodable, SnakeCased {
     /// A situation of the device, with its name in the output.
     struct Scenario {
         let name: String
@@ -26,7 +27,7 @@ package struct CheckReport: Encodable {
     }
 
     /// The presentation in one language and scenario.
-    package struct View: Encodable {
+    package struct View: Encodable, SnakeCased {
         let language: String
         package let state: String
         package let presentation: Presentation
@@ -83,10 +84,7 @@ package struct CheckReport: Encodable {
     }
 
     private enum CodingKeys: String, CodingKey {
-        case file, accepted, size, limit, http2, local, findings, presentations
-        case pushType = "push_type"
-        case compactSize = "compact_size"
-        case binaryStatus = "binary_status"
+        case file, pushType, accepted, size, compactSize, limit, http2, binaryStatus, local, findings, presentations
     }
 
     private enum AnswerKeys: String, CodingKey {

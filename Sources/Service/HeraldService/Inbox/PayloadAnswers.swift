@@ -1,8 +1,9 @@
+import HeraldJSON
 import HeraldModel
 import HeraldPhone
 
 /// The check of a payload, as JSON.
-struct PayloadAnswer: Encodable, Sendable {
+struct PayloadAnswer: Encodable, SnakeCased, Sendable {
     /// The answer of the HTTP/2 API.
     struct Answer: Encodable, Sendable {
         let status: Int
@@ -23,12 +24,6 @@ struct PayloadAnswer: Encodable, Sendable {
     let http2: Answer
     let binary: Binary
     let findings: [Finding]
-
-    private enum CodingKeys: String, CodingKey {
-        case accepted, size, limit, http2, binary, findings
-        case pushType = "push_type"
-        case compactSize = "compact_size"
-    }
 
     init(_ check: PayloadCheck) {
         pushType = check.pushType.rawValue

@@ -1,4 +1,5 @@
 import HeraldIdentity
+import HeraldJSON
 import HeraldMailbox
 import HeraldModel
 import HeraldTrust
@@ -39,7 +40,7 @@ struct TokenAnswer: Encodable, Sendable {
 }
 
 /// The content of a provider token and the answer that it gets, as JSON.
-struct ProviderTokenAnswer: Encodable, Sendable {
+struct ProviderTokenAnswer: Encodable, SnakeCased, Sendable {
     /// JSON texts as the token has them; nil if they cannot be decoded.
     let header: String?
     let claims: String?
@@ -47,7 +48,7 @@ struct ProviderTokenAnswer: Encodable, Sendable {
     let team: String?
     let issued: String?
     /// Seconds since `iat` by this service's clock; negative if it is ahead.
-    let age: Int64?
+    let ageSeconds: Int64?
     let lifetime = ProviderToken.lifetime.components.seconds
     /// Whether the key is registered and not revoked.
     let keyIsKnown: Bool
@@ -58,12 +59,6 @@ struct ProviderTokenAnswer: Encodable, Sendable {
     let topics: [String]?
     let environments: [String]?
 
-    private enum CodingKeys: String, CodingKey {
-        case header, claims, key, team, issued, lifetime, accepted, reason, explanation, topics, environments
-        case age = "age_seconds"
-        case keyIsKnown = "key_is_known"
-    }
-
     init(
         _ reading: ProviderTokenReading,
         _ verdict: ProviderTokenVerdict,
@@ -73,7 +68,7 @@ struct ProviderTokenAnswer: Encodable, Sendable {
         (header, claims, team) = (reading.header, reading.claims, reading.team)
         key = reading.keyID.map { ConsoleCredential.name(of: $0) }
         issued = reading.issued?.rfc3339
-        age = reading.issued.map { (now - $0).components.seconds }
+        ageSeconds = reading.issued.map { (now - $0).components.seconds }
         let known = reading.keyID.flatMap { credentials.key($0) }
         keyIsKnown = known.map { $0.revoked == nil } ?? false
         topics = known?.topics.map(\.name)
