@@ -175,8 +175,8 @@ let package = Package(
             .service,
             "HeraldConsole",
             [
-                "HeraldModel", "HeraldMailbox", "HeraldWeb", crypto, hummingbird, httpTypes, logging, coreMetrics,
-                nioCore,
+                "HeraldJSON", "HeraldModel", "HeraldMailbox", "HeraldWeb", crypto, hummingbird, httpTypes, logging,
+                coreMetrics, nioCore,
             ],
             hasResources: true
         ),
@@ -247,7 +247,8 @@ let package = Package(
                 "HeraldCourier", "HeraldStores", "HeraldConsole", "HeraldActivation", "HeraldProvider", "HeraldRelay",
                 "HeraldDevice", "HeraldPhone", "HeraldDesktop", "HeraldScreen", "HeraldWeb", "HeraldCluster",
                 "HeraldNATS", "CPosix", "CSignals", "CVersion", argumentParser, configuration, crypto, yams,
-                lifecycle, unixSignals, logging, metrics, coreMetrics, nioCore, nioHTTP1, nioPosix, httpClient,
+                httpTypes, lifecycle, unixSignals, logging, metrics, coreMetrics, nioCore, nioHTTP1, nioPosix,
+                httpClient,
                 allocator,
             ],
             path: Wing.command.path("HeraldCommand"),
@@ -308,8 +309,9 @@ let package = Package(
         tests(
             "HeraldConsoleTests",
             [
-                "HeraldConsole", "HeraldModel", "HeraldTestSupport", "HeraldWeb", httpClient, httpTypes, lifecycle,
-                logging, coreMetrics, nioCore, nioHTTP1,
+                "HeraldConsole", "HeraldJSON", "HeraldMailbox", "HeraldModel", "HeraldTestSupport", "HeraldWeb",
+                httpClient,
+                httpTypes, lifecycle, logging, coreMetrics, nioCore, nioHTTP1,
             ]
         ),
         tests(

@@ -2,8 +2,8 @@ import HeraldModel
 import HeraldTrust
 
 /// The content of certificates and requests, as JSON.
-struct CertificateAnswer: Encodable, Sendable {
-    struct Item: Encodable, Sendable {
+struct CertificateAnswer: Codable, Sendable {
+    struct Item: Codable, Sendable {
         let kind: String
         let subject: String
         let key: String

@@ -2,15 +2,15 @@ import HeraldModel
 import HeraldPhone
 
 /// The check of a payload, as JSON.
-struct PayloadAnswer: Encodable, Sendable {
+struct PayloadAnswer: Codable, Sendable {
     /// The answer of the HTTP/2 API.
-    struct Answer: Encodable, Sendable {
+    struct Answer: Codable, Sendable {
         let status: Int
         let reason: String?
     }
 
     /// The answer of the binary interface.
-    struct Binary: Encodable, Sendable {
+    struct Binary: Codable, Sendable {
         let limit: Int
         let status: UInt8
     }

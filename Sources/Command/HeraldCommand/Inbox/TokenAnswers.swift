@@ -3,7 +3,7 @@ import HeraldModel
 import HeraldTrust
 
 /// The registration of a device token, as JSON.
-struct TokenAnswer: Encodable, Sendable {
+struct TokenAnswer: Codable, Sendable {
     /// Whether the token opens under a key of this service.
     let opens: Bool
     let device: String?
@@ -38,7 +38,7 @@ struct TokenAnswer: Encodable, Sendable {
 }
 
 /// The content of a provider token and the answer that it gets, as JSON.
-struct ProviderTokenAnswer: Encodable, Sendable {
+struct ProviderTokenAnswer: Codable, Sendable {
     /// JSON texts as the token has them; nil if they cannot be decoded.
     let header: String?
     let claims: String?
@@ -47,7 +47,7 @@ struct ProviderTokenAnswer: Encodable, Sendable {
     let issued: String?
     /// Seconds since `iat` by this service's clock; negative if it is ahead.
     let age: Int64?
-    let lifetime = ProviderToken.lifetime.components.seconds
+    let lifetime: Int64
     /// Whether the key is registered and not revoked.
     let keyIsKnown: Bool
     let accepted: Bool
@@ -70,6 +70,7 @@ struct ProviderTokenAnswer: Encodable, Sendable {
         now: WallTime
     ) {
         (header, claims, team) = (reading.header, reading.claims, reading.team)
+        lifetime = ProviderToken.lifetime.components.seconds
         key = reading.keyID.map { ConsoleCredential.name(of: $0) }
         issued = reading.issued?.rfc3339
         age = reading.issued.map { (now - $0).components.seconds }

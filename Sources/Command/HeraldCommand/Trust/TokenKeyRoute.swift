@@ -1,14 +1,10 @@
-import Foundation
 import HeraldCluster
 import HeraldConsole
 import HeraldModel
 import HeraldTrust
 
-/// `/v1/control/token-keys`: the use of each key of device tokens in the running service.
+/// The use of each key of device tokens in the running service.
 struct TokenKeyRoute: Sendable {
-    static let name = "token-keys"
-    static let path = "/v1/control/token-keys"
-
     /// The service's answer.
     struct Usage: Hashable, Codable, Sendable {
         struct Key: Hashable, Codable, Sendable {
@@ -31,17 +27,16 @@ struct TokenKeyRoute: Sendable {
     let live: @Sendable () -> [NodeName: UInt32]
     let started: WallTime
 
-    var route: ControlRoute {
-        ControlRoute(TokenKeyRoute.name) { _ in
+    func register(_ api: inout AdminWork) {
+        api.on(AdminAPI.tokenKeys) { _ in
             let keys = seal.usage.map { Usage.Key(id: $0.key, opened: $0.opened) }
             let use = TokenKeyUse(newest: seal.newestOpenKey, live: live())
-            let usage = Usage(
+            return Usage(
                 since: started.rfc3339,
                 keys: keys,
                 sealing: seal.newestKey,
                 lacking: use.lacking.map(\.text)
             )
-            return Array(try JSONEncoder().encode(usage))
         }
     }
 }
