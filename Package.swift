@@ -75,7 +75,8 @@ func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
 /// Everything that reads foreign bytes.
 let fuzzed: [Target.Dependency] = [
     "HeraldJSON", "HeraldModel", "HeraldWire", "HeraldTrust", "HeraldMailbox", "HeraldListener", "HeraldGateway",
-    "HeraldStores", "HeraldCluster", "HeraldNATS", "HeraldDevice", "HeraldPhone", "HeraldRelay", "HeraldCommand",
+    "HeraldStores", "HeraldCluster", "HeraldNATS", "HeraldDevice", "HeraldPhone", "HeraldRelay", "HeraldService",
+    "HeraldCommand",
     "HeraldWeb", crypto, nioCore, x509,
 ]
 
@@ -196,6 +197,18 @@ let package = Package(
                 nioCore, nioPosix, nioSSL, nioTLS, tracing,
             ]
         ),
+        // The composition root: the one module of the service that knows a cluster, too.
+        herald(
+            .service,
+            "HeraldService",
+            [
+                "HeraldJSON", "HeraldModel", "HeraldWire", "HeraldTrust", "HeraldMailbox", "HeraldListener",
+                "HeraldGateway", "HeraldCourier", "HeraldStores", "HeraldConsole", "HeraldActivation", "HeraldWeb",
+                "HeraldCluster", "HeraldNATS", "HeraldProvider", "HeraldPhone", "CPosix", argumentParser, configuration,
+                crypto, yams, httpTypes,
+                lifecycle, unixSignals, logging, metrics, coreMetrics, nioCore, nioHTTP1, nioPosix, nioSSL, httpClient,
+            ]
+        ),
         // Apart from HeraldProvider, so that who uses the library builds no database.
         herald(
             .provider,
@@ -246,8 +259,8 @@ let package = Package(
                 "HeraldGateway",
                 "HeraldCourier", "HeraldStores", "HeraldConsole", "HeraldActivation", "HeraldProvider", "HeraldRelay",
                 "HeraldDevice", "HeraldPhone", "HeraldDesktop", "HeraldScreen", "HeraldWeb", "HeraldCluster",
-                "HeraldNATS", "CPosix", "CSignals", "CVersion", argumentParser, configuration, crypto, yams,
-                httpTypes, lifecycle, unixSignals, logging, metrics, coreMetrics, nioCore, nioHTTP1, nioPosix,
+                "HeraldNATS", "HeraldService", "CPosix", "CSignals", "CVersion", argumentParser, configuration, crypto,
+                yams, httpTypes, lifecycle, unixSignals, logging, metrics, coreMetrics, nioCore, nioHTTP1, nioPosix,
                 httpClient,
                 allocator,
             ],
@@ -348,7 +361,8 @@ let package = Package(
             "HeraldCommandTests",
             [
                 "HeraldCluster", "HeraldCommand", "HeraldConsole", "HeraldDevice", "HeraldGateway", "HeraldJSON",
-                "HeraldMailbox", "HeraldModel", "HeraldPhone", "HeraldProvider", "HeraldRelay", "HeraldStores",
+                "HeraldMailbox", "HeraldModel", "HeraldPhone", "HeraldProvider", "HeraldRelay", "HeraldService",
+                "HeraldStores",
                 "HeraldTestSupport",
                 "HeraldTrust", "HeraldWire",
                 "HeraldWeb", argumentParser, httpClient, logging, nioCore,

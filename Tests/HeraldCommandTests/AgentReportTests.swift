@@ -4,6 +4,7 @@ import HeraldModel
 import Testing
 
 @testable import HeraldCommand
+@testable import HeraldService
 
 @Suite struct AgentReportTests {
     private func device() throws -> DeviceID { try #require(DeviceID("kitchen")) }

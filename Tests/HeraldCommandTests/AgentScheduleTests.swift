@@ -7,6 +7,7 @@ import Synchronization
 import Testing
 
 @testable import HeraldCommand
+@testable import HeraldService
 
 /// The payload of `herald agent schedule`, and the folder of a device that several commands use.
 @Suite struct AgentScheduleTests {

@@ -4,6 +4,7 @@ import Logging
 import Testing
 
 @testable import HeraldCommand
+@testable import HeraldService
 
 struct AuditFileTests {
     private let folder: TemporaryFolder

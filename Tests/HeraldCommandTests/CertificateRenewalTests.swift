@@ -5,6 +5,7 @@ import HeraldTrust
 import Testing
 
 @testable import HeraldCommand
+@testable import HeraldService
 
 @Suite struct CertificateRenewalTests {
     @Test func `the timer and commands renew one certificate once`() async throws {

@@ -5,6 +5,7 @@ import HeraldWeb
 import Testing
 
 @testable import HeraldCommand
+@testable import HeraldService
 
 struct ChannelOutcomeTests {
     private let id = ChannelID(high: 1, low: 2)

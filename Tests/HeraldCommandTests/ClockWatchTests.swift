@@ -5,6 +5,7 @@ import Synchronization
 import Testing
 
 @testable import HeraldCommand
+@testable import HeraldService
 
 /// The log, the warning and the releases of a service whose machine's clock jumps.
 @Suite struct ClockWatchTests {

@@ -2,6 +2,7 @@ import ArgumentParser
 import Testing
 
 @testable import HeraldCommand
+@testable import HeraldService
 
 @Suite struct ConsoleTLSTests {
     private func configuration(_ host: String, _ options: String...) throws -> ServerConfiguration {

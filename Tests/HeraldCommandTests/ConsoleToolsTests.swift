@@ -8,6 +8,7 @@ import NIOCore
 import Testing
 
 @testable import HeraldCommand
+@testable import HeraldService
 
 struct ConsoleToolsTests {
     private let token = PushToken(DeviceToken(words: (1, 2, 3, 4)))

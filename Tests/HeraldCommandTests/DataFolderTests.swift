@@ -2,6 +2,7 @@ import Foundation
 import Testing
 
 @testable import HeraldCommand
+@testable import HeraldService
 
 @Suite struct DataFolderTests {
     let temporary: TemporaryFolder

@@ -7,6 +7,7 @@ import HeraldTrust
 import Testing
 
 @testable import HeraldCommand
+@testable import HeraldService
 
 @Suite struct DemoTests {
     @Test func `what the demo plays with is made once`() async throws {

@@ -3,6 +3,7 @@ import HeraldListener
 import Testing
 
 @testable import HeraldCommand
+@testable import HeraldService
 
 @Suite struct DescriptorSharesTests {
     /// Descriptors that a machine of so many cores needs at least: the reserve, the console and its socket, and 16

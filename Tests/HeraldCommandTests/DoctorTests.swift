@@ -3,6 +3,7 @@ import HeraldModel
 import Testing
 
 @testable import HeraldCommand
+@testable import HeraldService
 
 @Suite struct DoctorTests {
     private static let now = WallTime(seconds: 1_800_000_000)

@@ -6,6 +6,7 @@ import NIOCore
 import Testing
 
 @testable import HeraldCommand
+@testable import HeraldService
 
 @Suite struct DrillBoardTests {
     private let own: NodeName

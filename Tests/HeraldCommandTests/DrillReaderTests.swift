@@ -5,6 +5,7 @@ import HeraldModel
 import Testing
 
 @testable import HeraldCommand
+@testable import HeraldService
 
 @Suite struct DrillReaderTests {
     private static let slot = Slot(device: DeviceNumber(7), app: AppNumber(1))

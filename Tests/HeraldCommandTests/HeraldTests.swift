@@ -5,6 +5,7 @@ import HeraldTrust
 import Testing
 
 @testable import HeraldCommand
+@testable import HeraldService
 
 @Suite struct HeraldTests {
     /// Every command, with the words that call it.
@@ -43,7 +44,7 @@ import Testing
 
     @Test(arguments: SettingKey.all)
     func `every key is an option of a command that is for it`(key: SettingKey) {
-        // Only the file can hold what is no text, number or list of texts.
+        // Only the file can hold what is not a text, number or list of texts.
         guard key.shape != .blocks else { return }
         let asking = Self.commands.filter { words, _ in
             if SettingKey.ofClients.contains(key) { return words.hasPrefix("herald agent") || words == "herald send" }

@@ -1,6 +1,7 @@
 import Testing
 
 @testable import HeraldCommand
+@testable import HeraldService
 
 @Suite struct IndependentLoopsTests {
     @Test(.timeLimit(.minutes(10))) func `a task that hangs delays no other, and ends when it is cancelled`() async {

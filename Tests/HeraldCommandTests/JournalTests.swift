@@ -6,6 +6,7 @@ import HeraldModel
 import Testing
 
 @testable import HeraldCommand
+@testable import HeraldService
 
 @Suite struct JournalTests {
     private func entry(_ state: JournalState, replacement: NotificationID? = nil, sandbox: Bool = false) -> JournalEntry

@@ -3,6 +3,7 @@ import HeraldNATS
 import Testing
 
 @testable import HeraldCommand
+@testable import HeraldService
 
 @Suite struct LeaderBalanceTests {
     /// A stream, its leader, and the others; those in lower case have caught up.

@@ -4,6 +4,7 @@ import Synchronization
 import Testing
 
 @testable import HeraldCommand
+@testable import HeraldService
 
 @Suite struct LogHandlerTests {
     private final class Lines: LogSink {

@@ -3,6 +3,7 @@ import HeraldModel
 import Testing
 
 @testable import HeraldCommand
+@testable import HeraldService
 
 @Suite struct LogWriterTests {
     private let pipe = Pipe()

@@ -3,6 +3,7 @@ import Foundation
 import Testing
 
 @testable import HeraldCommand
+@testable import HeraldService
 
 /// The manual's files.
 enum Manual {

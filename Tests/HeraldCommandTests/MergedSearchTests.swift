@@ -5,6 +5,7 @@ import HeraldWeb
 import Testing
 
 @testable import HeraldCommand
+@testable import HeraldService
 
 struct MergedSearchTests {
     private func page(_ times: [Int64], next: String?) -> NodeSearchPage {

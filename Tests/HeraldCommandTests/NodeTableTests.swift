@@ -3,6 +3,7 @@ import HeraldModel
 import Testing
 
 @testable import HeraldCommand
+@testable import HeraldService
 
 /// The nodes of a cluster as an operator sees them.
 @Suite struct NodeTableTests {

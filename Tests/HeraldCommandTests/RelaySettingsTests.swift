@@ -5,6 +5,7 @@ import HeraldRelay
 import Testing
 
 @testable import HeraldCommand
+@testable import HeraldService
 
 @Suite struct RelaySettingsTests {
     @Test func `the file in the manual holds every key of the relay`() throws {

@@ -7,6 +7,7 @@ import Logging
 import Testing
 
 @testable import HeraldCommand
+@testable import HeraldService
 
 @Suite struct ReloadTests {
     /// A value of each setting that is not its default.

@@ -11,6 +11,7 @@ import Logging
 import Testing
 
 @testable import HeraldCommand
+@testable import HeraldService
 
 @Suite struct RunningServiceTests {
     private let temporary: TemporaryFolder
@@ -53,7 +54,6 @@ import Testing
         let own = ["links", "session", "sessions", "tokens", "audit", "problems", "refusals", "series", "events"]
         let console = try Console(
             configuration: configuration,
-            version: "1",
             rows: AdminAPI.all.filter { row in
                 served.contains(row.name) || own.contains(String(row.path.split(separator: "/")[1]))
             },

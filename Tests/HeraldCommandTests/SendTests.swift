@@ -5,6 +5,7 @@ import HeraldProvider
 import Testing
 
 @testable import HeraldCommand
+@testable import HeraldService
 
 @Suite struct SendTests {
     private static let token = String(repeating: "0a", count: 32)

@@ -3,6 +3,7 @@ import HeraldTestSupport
 import Testing
 
 @testable import HeraldCommand
+@testable import HeraldService
 
 @Suite struct ServeEndTests {
     private let dead = ServeRecord(pid: .max)

@@ -10,6 +10,7 @@ import Logging
 import Testing
 
 @testable import HeraldCommand
+@testable import HeraldService
 
 @Suite struct ServerConfigurationTests {
     private func configuration(

@@ -4,6 +4,7 @@ import HeraldModel
 import Testing
 
 @testable import HeraldCommand
+@testable import HeraldService
 
 @Suite struct TextTests {
     @Test(arguments: [

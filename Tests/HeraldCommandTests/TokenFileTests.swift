@@ -2,6 +2,7 @@ import Foundation
 import Testing
 
 @testable import HeraldCommand
+@testable import HeraldService
 
 /// A token is read from its file, and nothing else is, or is shown.
 struct TokenFileTests {

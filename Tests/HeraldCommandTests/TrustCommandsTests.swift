@@ -7,6 +7,7 @@ import HeraldTrust
 import Testing
 
 @testable import HeraldCommand
+@testable import HeraldService
 
 @Suite struct TrustCommandsTests {
     private let temporary: TemporaryFolder

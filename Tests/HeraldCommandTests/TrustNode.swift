@@ -7,6 +7,7 @@ import Logging
 import Testing
 
 @testable import HeraldCommand
+@testable import HeraldService
 
 /// A node's data folder on a log that it shares with others.
 final class TrustNode: Sendable {

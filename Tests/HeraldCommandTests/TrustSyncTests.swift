@@ -9,6 +9,7 @@ import Synchronization
 import Testing
 
 @testable import HeraldCommand
+@testable import HeraldService
 
 /// The trust of several nodes on one log in memory, each with a folder of its own.
 @Suite struct TrustSyncTests {

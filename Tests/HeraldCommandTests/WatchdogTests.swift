@@ -2,6 +2,7 @@ import HeraldModel
 import Testing
 
 @testable import HeraldCommand
+@testable import HeraldService
 
 @Suite struct WatchdogTests {
     @Test func `a sign of life needs the answers of all parts to the last question`() {

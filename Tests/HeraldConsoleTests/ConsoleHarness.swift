@@ -267,7 +267,6 @@ struct ConsoleHarness {
         }
         return try Console(
             configuration: configuration,
-            version: "1",
             rows: rows + [added?.row].compactMap(\.self),
             api: api,
             health: { [administration] in administration.health },

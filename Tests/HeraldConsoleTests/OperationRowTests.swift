@@ -21,7 +21,7 @@ struct OperationRowTests {
     }
 
     @Test func `the description has each row, its least role and the schemas of its types`() throws {
-        let description = try OpenAPI.description(of: AdminAPI.rows, version: "1")
+        let description = try OpenAPI.description(of: AdminAPI.rows)
         let paths = try #require(description.members?["paths"]?.members)
         for row in AdminAPI.rows {
             let operation = try #require(paths[row.path]?.members?[row.method.rawValue.lowercased()]?.members)

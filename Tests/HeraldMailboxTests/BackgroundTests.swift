@@ -141,7 +141,7 @@ import Testing
         let second = link.take()
         #expect(second.ids == [2])
         scene.acknowledge(second)
-        // Priority 1 puts the device's power above everything, and alerts are no downloads.
+        // Priority 1 puts the device's power above everything, and alerts are not downloads.
         try await scene.pass(.seconds(2 * 86_400))
         _ = scene.post(priority: .low)
         _ = scene.post(.alert)

@@ -120,7 +120,7 @@ import Testing
         arguments: [
             ("NATS/1.0\r\nNats-Expected-Last-Subject-Sequence: 7\r\nNats-TTL: 1\r\n\r\n", 7),
             ("NATS/1.0\r\nNats-Expected-Last-Subject-Sequence: 0\r\n\r\n", 0), ("NATS/1.0\r\n\r\n", nil),
-            // A server does not see these: what they say is no condition.
+            // A server does not see these: what they say is not a condition.
             ("NATS/1.0\nNats-Expected-Last-Subject-Sequence: 7\r\n\r\n", nil),
             ("xx\r\nNats-Expected-Last-Subject-Sequence: 7\r\n\r\n", nil),
             ("NATS/1.0\r\nA: b\nNats-Expected-Last-Subject-Sequence: 7\r\n\r\n", nil),

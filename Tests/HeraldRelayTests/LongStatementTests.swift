@@ -2,7 +2,7 @@ import Testing
 
 @testable import HeraldRelay
 
-/// A statement that takes long is no hang of the queue.
+/// A statement that takes long is not a hang of the queue.
 @Suite(.timeLimit(.minutes(10))) struct LongStatementTests {
     @Test func `a probe is answered while a statement before it makes progress`() async throws {
         try await Engine.all[0].with { store in

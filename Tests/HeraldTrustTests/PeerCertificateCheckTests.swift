@@ -237,7 +237,7 @@ struct PeerCertificateCheckTests {
 
     @Test(arguments: [
         ("a letter that looks like another", Array("urn:herald:device:d\u{430}1".utf8)),
-        ("bytes that are no text", Array("urn:herald:device:".utf8) + [0xFF, 0xFE]),
+        ("bytes that are not text", Array("urn:herald:device:".utf8) + [0xFF, 0xFE]),
     ])
     func `a name that is not ASCII is refused`(name: String, uri: [UInt8]) throws {
         var certificate = TestCertificate()

@@ -27,6 +27,13 @@ struct WebConnectionTests {
         try channel.writeOutbound(HTTPServerResponsePart.end(nil))
     }
 
+    private func sentHead() throws -> HTTPResponseHead {
+        guard case .head(let head) = try #require(try channel.readOutbound(as: HTTPServerResponsePart.self)) else {
+            throw ChannelError.inappropriateOperationForState
+        }
+        return head
+    }
+
     @Test func `a header has its time, from the connection and from the last answer on`() throws {
         #expect(pass(29))
         try channel.writeInbound(head)
@@ -45,11 +52,54 @@ struct WebConnectionTests {
         #expect(!pass(1))
     }
 
-    @Test func `an early answer does not prolong its request`() throws {
+    @Test func `an answer before the end of its request is the last, and its client may end it`() throws {
         try channel.writeInbound(head)
         try answer()
-        #expect(pass(29))
+        #expect(try sentHead().headers["connection"] == ["close"])
+        #expect(channel.isActive, "a client that still sends would be reset")
+        try channel.writeInbound(HTTPServerRequestPart.end(nil))
+        #expect(!channel.isActive)
+    }
+
+    @Test func `a client that goes on after an early answer is closed a second later`() throws {
+        try channel.writeInbound(head)
+        try answer()
+        try channel.writeInbound(HTTPServerRequestPart.body(ByteBuffer(string: "x")))
         #expect(!pass(1))
+    }
+
+    @Test(arguments: [true, false])
+    func `a request to change the protocol is answered, and the last`(isConnect: Bool) throws {
+        var request = HTTPRequestHead(version: .http1_1, method: isConnect ? .CONNECT : .GET, uri: "/")
+        if !isConnect { request.headers = ["connection": "upgrade", "upgrade": "h2c"] }
+        try channel.writeInbound(HTTPServerRequestPart.head(request))
+        try channel.writeInbound(HTTPServerRequestPart.end(nil))
+        try answer()
+        #expect(try sentHead().headers["connection"] == ["close"])
+        #expect(!channel.isActive)
+    }
+
+    @Test func `a request with two hosts is refused`() throws {
+        var request = HTTPRequestHead(version: .http1_1, method: .GET, uri: "/")
+        request.headers = HTTPHeaders([("host", "localhost"), ("host", "example.com")])
+        try channel.writeInbound(HTTPServerRequestPart.head(request))
+        #expect(try sentHead().status == .badRequest)
+    }
+
+    @Test func `a client that has gone waits for its answer no longer than a second`() throws {
+        try channel.writeInbound(head)
+        try channel.writeInbound(HTTPServerRequestPart.end(nil))
+        channel.pipeline.fireUserInboundEventTriggered(ChannelEvent.inputClosed)
+        #expect(channel.isActive, "the answer may be on its way")
+        #expect(!pass(1))
+    }
+
+    @Test(arguments: [true, false])
+    func `at the end of the listener a request that is not whole has a second`(isWhole: Bool) throws {
+        try channel.writeInbound(head)
+        if isWhole { try channel.writeInbound(HTTPServerRequestPart.end(nil)) }
+        channel.pipeline.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent())
+        #expect(pass(1) == isWhole)
     }
 
     @Test func `an answer may take as long as it needs`() throws {
@@ -77,14 +127,6 @@ struct WebConnectionTests {
         try channel.writeInbound(head)
         #expect(pass(3600), "the service may not read while it owes an answer")
         try answer()
-        #expect(pass(29))
-        #expect(!pass(1))
-    }
-
-    @Test func `after a request that was answered early the next header has its time`() throws {
-        try channel.writeInbound(head)
-        try answer()
-        try channel.writeInbound(HTTPServerRequestPart.end(nil))
         #expect(pass(29))
         #expect(!pass(1))
     }

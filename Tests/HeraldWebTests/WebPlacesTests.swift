@@ -63,6 +63,15 @@ struct WebPlacesTests {
         }
     }
 
+    @Test func `of networks with equally many connections the one that waits for the longest makes room`() throws {
+        var test = self
+        for index in 0..<13 {
+            _ = try test.accept("\(index)", [192, 0, 2, UInt8(100 - index)], Int64((index + 5) % 13))
+        }
+        let new = try test.accept("new", Self.one, 200)
+        #expect(new.evicted == "8")
+    }
+
     @Test func `while all places have an answer to get, new ones get health and metrics`() throws {
         var test = self
         let numbers = try test.fill(13, Self.one, .answering)

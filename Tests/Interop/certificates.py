@@ -55,7 +55,7 @@ class Authority:
 
     @classmethod
     def of_file(cls, path):
-        """A peer's own certificate and key, which are no authority's."""
+        """A peer's own certificate and key, which are not an authority's."""
         data = path.read_bytes()
         start = re.search(rb"-----BEGIN [A-Z ]*KEY", data).start()
         return cls(x509.load_pem_x509_certificate(data), serialization.load_pem_private_key(data[start:], None))

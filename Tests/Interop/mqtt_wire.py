@@ -1,6 +1,6 @@
 """One TLS connection to the device listener, for valid and invalid packets.
 
-This is no client: it says only what it is told to. All waiting is reading with a deadline.
+This is not a client: it says only what it is told to. All waiting is reading with a deadline.
 """
 
 import socket

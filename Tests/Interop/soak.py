@@ -268,7 +268,7 @@ def rounds(request):
 def seconds_in(text):
     units = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
     if not text[:-1].isdigit() or text[-1] not in units:
-        sys.exit(f"soak: {text!r} is no time: write 90s, 30m or 2h")
+        sys.exit(f"soak: {text!r} is not a time: write 90s, 30m or 2h")
     return int(text[:-1]) * units[text[-1]]
 
 

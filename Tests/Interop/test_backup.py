@@ -212,7 +212,7 @@ def test_nothing_is_overwritten(made, tmp_path):
     assert "is not empty" in refusal("restore", out, "--data", made.data)
     made.start()
     assert f"process {made.pid} is working on" in refusal("restore", out, "--data", made.data)
-    assert "is no backup" in refusal("restore", made.data, "--data", tmp_path / "new")
+    assert "is not a backup" in refusal("restore", made.data, "--data", tmp_path / "new")
     assert "unpack an archive first" in refusal("restore", out / "format", "--data", tmp_path / "new")
     assert "there is no folder" in refusal("restore", tmp_path / "nothing", "--data", tmp_path / "new")
     assert f"there is no folder {tmp_path}/no" in refusal("restore", out, "--data", tmp_path / "no" / "new")

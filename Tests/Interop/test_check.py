@@ -80,7 +80,7 @@ def test_the_documents_advice_is_given(tmp_path):
     assert "DROP of MAIL looks destructive" in subprocess.run(
         [HERALD, "check", "--bundle", tmp_path], capture_output=True, timeout=PATIENCE, text=True
     ).stdout
-    # Neither document wins: a remark, which is no fault.
+    # Neither document wins: a remark, which is not a fault.
     body = b'{"aps":{"alert":{"body":"x"}}}'
     (note,) = checked("-", stdin=body)["findings"]
     assert note["severity"] == "note" and "key reference prefers the dictionary" in note["message"]

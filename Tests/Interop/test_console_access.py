@@ -103,7 +103,7 @@ def test_each_role_may_do_what_the_description_says_and_no_more(service, tokens)
         body = None if method in ("GET", "DELETE") else {}
         for role in ROLES:
             if ROLES.index(role) >= ROLES.index(least) and method != "GET":
-                # It would change the service; what refuses it is no question of roles.
+                # It would change the service; its refusal is not a question of roles.
                 body = "not json" if method != "DELETE" else None
             answers = [
                 ask(service, method, actual(path), token=tokens[role], body=body),

@@ -4,6 +4,8 @@ import json
 import os
 import pathlib
 import queue
+import select
+import socket
 import subprocess
 import threading
 import time
@@ -36,6 +38,15 @@ def ask(service, method, path, body=None, status=200, **query):
         value = json.load(answer)
     assert answer.status == status, value
     return value
+
+
+def status_of_a_wait(service, token):
+    """The status of a short wait."""
+    address = f"http://127.0.0.1:{service.listeners['console']}/v1/caught?wait=0.05&q=tag:nothing"
+    try:
+        return urllib.request.urlopen(urllib.request.Request(address, headers={"authorization": f"Bearer {token}"})).status
+    except urllib.error.HTTPError as error:
+        return error.code
 
 
 def listed(service, path, **query):
@@ -132,6 +143,21 @@ def test_a_wait_ends_when_enough_came_and_says_so_otherwise(scene):
     for method in ("GET", "DELETE"):
         assert "unknown parameter `tag`: they are q" in ask(scene, method, "/v1/caught", status=400, tag="count")["error"]
     assert len(caught(scene, "tag:count")) == 4
+
+
+def test_the_places_of_clients_that_have_gone_are_free_at_once(scene):
+    token = (scene.data / "run" / "admin.token").read_text().strip()
+    request = f"GET /v1/caught?wait=60&q=tag:nothing HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {token}\r\n\r\n".encode()
+    clients = []
+    while not clients or not select.select([clients[-1]], [], [], 0.5)[0]:
+        clients.append(socket.create_connection(("127.0.0.1", scene.listeners["console"]), PATIENCE))
+        clients[-1].sendall(request)
+    assert clients[-1].recv(4096).startswith(b"HTTP/1.1 429")
+    for client in clients:
+        client.close()
+    begun = time.monotonic()
+    eventually(lambda: status_of_a_wait(scene, token) == 200)
+    assert time.monotonic() - begun < 30
 
 
 def test_a_wait_for_what_no_message_can_have_is_refused_at_once(scene):

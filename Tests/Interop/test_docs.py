@@ -1,6 +1,8 @@
 """The documents' statements about tests, reasons, links and packages."""
 
 import ast
+import importlib.machinery
+import importlib.util
 import itertools
 import pathlib
 import re
@@ -90,7 +92,7 @@ def named_tests(text):
             elif match := re.fullmatch(r"(\w+Tests)(?:/(.+))?", words):
                 yield words, SWIFT.fault(*match.groups())
             elif "test_" in words and "::" in words:
-                yield words, f"{words} is no name of a test"
+                yield words, f"{words} is not the name of a test"
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.stem)
@@ -283,6 +285,24 @@ def test_installing_names_the_packages_of_every_library_that_the_binary_needs():
 
 def output(*command):
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("This is NO test.", [1]),
+        ("    /// That is\n    /// NO test, and those\n    /// were NO others.", [2, 3]),
+        ('throw error("\\(name) is "\n    + "NO subject")', [2]),
+        ("There is NO test. There also is NO other.\nIt is NO longer one, and NO more than that.", []),
+        ("// There\n// are NO tests: `it is NO name`", []),
+    ],
+)
+def test_a_negation_of_a_noun_is_refused(text, lines):
+    """`X is no Y`, which `make lint` refuses in comments and texts."""
+    loader = importlib.machinery.SourceFileLoader("check_language", str(ROOT / "scripts" / "check-language"))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
+    loader.exec_module(module)
+    assert [number for number, _ in module.negations(text.replace("NO", "no"))] == lines
 
 
 # The operator's handbook.

@@ -10,9 +10,11 @@ page goes on as if the block had not been. `<!-- the service is stopped -->` is 
 The pages of the examples assume nothing: their terminals know no command of this project by its name alone.
 """
 
+import contextlib
 import os
 import pathlib
 import re
+import sqlite3
 import subprocess
 
 import pytest
@@ -226,6 +228,33 @@ def test_an_example_runs_from_its_page_alone(page, tmp_path):
         assert shown.count(notified) == 2
         # Users and display record, as the page has the reader look at them.
         assert "│ Ann " in shown and "Bob: Dinner is ready" in shown and "Bob: Dinner is served" in shown
+
+
+READMES = [ROOT / "README.md", *EXAMPLES, ROOT / "clients" / "python" / "README.md"]
+
+
+@pytest.mark.parametrize("page", READMES, ids=lambda page: page.parent.name)
+def test_every_block_of_a_readme_is_run_by_a_test(page):
+    """Here, or by the test that the note of the block names. Blocks of other languages have their own tests."""
+    notes = [note.removeprefix("not run: ") for note, _ in blocks(page) if note.startswith("not run: ")]
+    named = [re.search(r"\btest_\w+\.py\b|it runs this test", note) for note in notes]
+    assert all(named), notes
+    assert [found[0] for found in named if found[0].endswith(".py") and not (ROOT / "Tests" / "Interop" / found[0]).exists()] == []
+    languages = set(re.findall(r"^```(\w+)$", page.read_text(), re.M))
+    # `console` by test_walkthrough.py, `python` by test_python_package.py, `sql` below; `text` is a drawing.
+    assert languages <= {"sh", "console", "python", "sql", "text"}
+
+
+def test_the_statement_of_pushchat_queues_a_notification(tmp_path):
+    (statement,) = re.findall(r"^```sql\n(.*?)^```$", (ROOT / "Examples" / "PushChat" / "README.md").read_text(), re.M | re.S)
+    address = f"sqlite://{tmp_path}/queue.db"
+    schema = subprocess.run([HERALD, "relay", "schema", "--database", address], check=True, capture_output=True, text=True).stdout
+    with contextlib.closing(sqlite3.connect(tmp_path / "queue.db")) as queue:
+        queue.executescript(schema)
+        queue.execute(statement.replace("…", f"'{'0a' * 32}'"))
+        ((status, payload),) = queue.execute("SELECT status, payload FROM push_queue").fetchall()
+    assert status == "queued"
+    subprocess.run([HERALD, "check", "-", "--strict"], input=payload, check=True, capture_output=True, text=True)
 
 
 def test_every_block_has_a_language():

@@ -80,7 +80,7 @@ def test_a_port_that_is_taken_names_its_holder(machine):
 def test_an_address_of_another_machine(machine):
     machine.write(host="192.0.2.1")
     (found,) = machine.failures("port")
-    assert found["text"] == "host: 192.0.2.1 is no address of this machine"
+    assert found["text"] == "host: 192.0.2.1 is not an address of this machine"
 
 
 @pytest.fixture

@@ -123,7 +123,7 @@ def test_a_publish_has_four_outcomes(server, client):
 def test_streams_are_changed_and_deleted_and_errors_have_codes(client):
     info = client.create("S", ["s.>"], deny_delete=True, metadata={"ownerName": "x"})
     assert info["configuration"]["metadata"]["ownerName"] == "x"
-    # The same again is no error; another one of the name is.
+    # The same again is not an error; another one of the name is.
     assert client.create("S", ["s.>"], deny_delete=True, metadata={"ownerName": "x"})["created"] == info["created"]
     assert client.ask("create", configuration={"name": "S", "subjects": ["t"]})["code"] == 10058
     info = client.done("update", configuration={"name": "S", "subjects": ["s.>", "t"], "deny_delete": True})["info"]

@@ -76,7 +76,7 @@ def test_a_load_balancers_connection_is_served(service, first):
 @pytest.mark.parametrize("listener", ["api", "binary", "feedback", "device", "activation"])
 def test_every_listener_with_tls_takes_it_and_logs_the_reported_address(service, listener):
     client = f"198.51.100.{len(listener)}"
-    with dial(service, header(client) + b"this is no TLS", listener) as plain:
+    with dial(service, header(client) + b"this is not TLS", listener) as plain:
         assert is_closed(plain)
     eventually(lambda: any(client in line for line in told(service)), what="a line with the client's address")
     with dial(service, header(client), listener) as plain:

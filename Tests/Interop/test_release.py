@@ -23,7 +23,7 @@ def run(*command, **options):
 
 def test_an_archive_knows_the_commit_that_it_was_made_of(tmp_path):
     """GitHub's source archives come from `git archive`."""
-    archive = subprocess.Popen(["git", "archive", "HEAD", "scripts", "Sources/Command/HeraldCommand/Version.swift"], cwd=ROOT, stdout=subprocess.PIPE)
+    archive = subprocess.Popen(["git", "archive", "HEAD", "scripts", "Sources/Shared/HeraldModel/Version.swift"], cwd=ROOT, stdout=subprocess.PIPE)
     run("tar", "--extract", "--directory", tmp_path, stdin=archive.stdout)
     assert archive.wait(PATIENCE) == 0
     head = run("git", "log", "-1", "--format=%H %ct", cwd=ROOT).split()
@@ -38,7 +38,7 @@ def test_a_snapshot_sorts_below_its_release():
 
 
 def test_a_folder_without_git_and_without_an_archive_still_has_a_version(tmp_path):
-    for name in ("scripts/version", "Sources/Command/HeraldCommand/Version.swift", "CHANGELOG.md"):
+    for name in ("scripts/version", "Sources/Shared/HeraldModel/Version.swift", "CHANGELOG.md"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text((ROOT / name).read_text())
     assert run("bash", tmp_path / "scripts" / "version", "--commit") == "commit unknown\n"

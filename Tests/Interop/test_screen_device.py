@@ -215,7 +215,7 @@ def test_the_devices_own_words_follow_the_user(phone, shared, screen):
     screen.until(lambda: screen.one(".slider-words").text == "Play")
     assert screen.one(".slider-words").get_attribute("lang") == "en"
     status, answer = phone.ask("api/device", {"do": "set", "languages": ["es", "xx-nonsense!"]})
-    assert (status, answer["error"]) == (409, '"xx-nonsense!" is no language code: write one like de or pt-BR')
+    assert (status, answer["error"]) == (409, '"xx-nonsense!" is not a language code: write one like de or pt-BR')
     phone.act(do="set", languages=["en"])
 
 

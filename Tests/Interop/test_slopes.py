@@ -29,7 +29,7 @@ FULL = 20_000
 #: Apps that come and go on the devices, again and again.
 APPS = [f"com.example.churn{number}" for number in range(40)]
 MIB, KIB = 1 << 20, 1 << 10
-#: The growth in all that is no failure. After the warm-up an hour has some 20,000 connections and 120,000 notifications: a leak of
+#: The growth in all that is not a failure. After the warm-up an hour has some 20,000 connections and 120,000 notifications: a leak of
 #: 210 bytes for a connection, or of 35 for a notification, is more than the limit for memory.
 LIMITS = {"memory": 4 * MIB, "descriptors": 4, "threads": 2, "store": MIB, "run": 64 * KIB}
 #: The ledger and the revocation lists keep each certificate by design: bytes for one, and for the pages of a file.

@@ -4,6 +4,7 @@ import contextlib
 import http.client
 import json
 import socket
+import subprocess
 
 import pytest
 
@@ -33,6 +34,19 @@ def strangers(port, path):
             with contextlib.suppress(BlockingIOError, ConnectionError):
                 while True:
                     stranger.send(request)
+        yield
+
+
+@contextlib.contextmanager
+def unfinished(port, path):
+    """Connections, many more than there are places, that have sent a request but for the end of its body."""
+    with contextlib.ExitStack() as stack:
+        for number in range(STRANGERS):
+            stranger = stack.enter_context(socket.create_connection(("127.0.0.1", port), PATIENCE, (f"127.0.1.{number % 200 + 1}", 0)))
+            with contextlib.suppress(ConnectionError):
+                stranger.sendall((
+                    f"POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 1000\r\n\r\n{{"
+                ).encode())
         yield
 
 
@@ -82,3 +96,19 @@ def test_strangers_who_read_nothing_keep_nobody_out(listener, request):
     with strangers(port, large):
         for path, token in wanted * 5:
             assert status(port, path, token) == 200, path
+
+
+@pytest.mark.parametrize("listener, path", [("console", "/v1/session"), ("relay", "/v1/pushes"), ("screen", "/api/device")])
+def test_strangers_whose_requests_do_not_end_keep_nobody_out(listener, path, request):
+    port, _, wanted = request.getfixturevalue(listener)
+    with unfinished(port, path):
+        for each, token in wanted * 5:
+            assert status(port, each, token) == 200, each
+
+
+def test_a_request_to_change_the_protocol_is_answered_and_the_next_too(fresh):
+    port = fresh().start().listeners["console"]
+    command = ["curl", "--silent", "--fail", "--max-time", str(PATIENCE), "--http2", "--write-out", "%{http_code} %{http_version}\n"]
+    url = f"http://localhost:{port}/health/live"
+    answers = subprocess.run([*command, url, "--next", *command[1:], url], capture_output=True, text=True).stdout
+    assert answers.count("200 1.1\n") == 2, answers

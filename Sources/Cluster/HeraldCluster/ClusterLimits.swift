@@ -103,12 +103,12 @@ package enum ClusterLimits {
 
     /// The time from the first write that is not taken until a node leaves its NATS server for another one.
     ///
-    /// If no stream takes any, it is that of a second attempt: mostly the server is cut off from the others. If some do, it is
-    /// as long as most elections of a leader, 4 to 9 s; so it is at the next server. From then on it doubles: no other server may
-    /// be of more use.
+    /// If some streams take writes, it is longer than an election of a leader takes, 4 to 9 s. If none does, the server may be cut
+    /// off from the others, or the leaders of all streams were at one that has just died: it is as long as leaves time for three
+    /// servers within 12 s. After that it doubles: no server may be of use.
     static func writeSilence(isWhole: Bool, after departures: Int) -> Duration {
-        guard departures > 0 else { return isWhole ? barrierAttempt : .seconds(6) }
-        return .seconds(min(60, 8 << min(departures - 1, 3)))
+        if departures >= 3 { return .seconds(min(60, 8 << min(departures - 3, 3))) }
+        return .seconds(isWhole ? departures == 0 ? 3 : 0 : 10)
     }
 
     /// The pause before a conditional write that met another one of the same subject in flight is tried again.

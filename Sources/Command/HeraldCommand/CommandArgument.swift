@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import HeraldService
 
 /// An option, a flag or a value without a name of a command, as the parser describes it.
 struct CommandArgument {

@@ -1,5 +1,6 @@
 import ArgumentParser
 import HeraldRelay
+import HeraldService
 import HeraldStores
 import HeraldTrust
 

@@ -1,4 +1,6 @@
 import ArgumentParser
+import HeraldModel
+import HeraldService
 
 /// The command `herald`.
 ///

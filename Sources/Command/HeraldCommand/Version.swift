@@ -1,10 +1,8 @@
 import CVersion
+import HeraldModel
+import HeraldService
 
-/// The version of Herald.
-enum Version {
-    /// The only place that decides it: `scripts/version` reads this line.
-    static let number = "0.9.0"
-
+extension Version {
     /// The number, with the commit and its date if `make` built this binary: `herald 0.9.0 (3f605882a643, 2026-11-23)`.
     static let description = "herald \(number) (\(String(cString: herald_commit())))"
 }

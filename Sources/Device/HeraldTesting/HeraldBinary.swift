@@ -12,7 +12,9 @@ struct HeraldBinary: Hashable, Sendable {
     static func find(_ environment: [String: String] = ProcessInfo.processInfo.environment) throws -> HeraldBinary {
         if let path = environment["HERALD_BINARY"], !path.isEmpty {
             guard isProgram(path) else {
-                throw HeraldTestError("HERALD_BINARY names \(path), which is no program: give it the path of `herald`")
+                throw HeraldTestError(
+                    "HERALD_BINARY names \(path), which is not a program: give it the path of `herald`"
+                )
             }
             return HeraldBinary(path: path)
         }

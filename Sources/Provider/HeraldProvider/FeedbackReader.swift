@@ -9,7 +9,7 @@ import NIOSSL
 public struct FeedbackEntry: Hashable, Sendable {
     /// When the service found that the app was removed; a token registered after this moment is valid again.
     ///
-    /// In Herald it is the time of the first notification that was sent in vain.
+    /// In Herald it is the time of the first notification that found the app gone.
     public let time: WallTime
     /// The token's bytes.
     public let token: [UInt8]

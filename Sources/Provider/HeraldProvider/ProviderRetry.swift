@@ -1,7 +1,7 @@
 /// Retry policy; every attempt has the same `apns-id`.
 ///
 /// A request that the service provably did not process moves to another connection at once: refused stream, above the
-/// last stream of a GOAWAY, or not completely written. That is no retry and cannot duplicate a notification. Statuses
+/// last stream of a GOAWAY, or not completely written. That is not a retry and cannot duplicate a notification. Statuses
 /// 429, 500 and 503 are retried after a pause. If the answer to a completely written request is lost, the service may
 /// have the notification: the client reports it (``ProviderError/mayHaveArrived``) unless ``repeatsAmbiguous`` is set.
 public struct ProviderRetry: Hashable, Sendable {

@@ -33,7 +33,6 @@ package struct Console: Sendable {
 
     /// - Parameters:
     ///   - configuration: Addresses and limits.
-    ///   - version: The version of the service, for the description.
     ///   - rows: The rows of the admin API.
     ///   - api: The work of each row but those of the console itself: access, the audit and what `live` has.
     ///   - health: Reads the health of the service.
@@ -47,7 +46,6 @@ package struct Console: Sendable {
     /// - Throws: ``AdminWork/Incomplete`` for a row that nobody has registered work for.
     package init(
         configuration: ConsoleConfiguration,
-        version: String,
         rows: [OperationRow],
         api: AdminWork,
         health: @escaping @Sendable () -> HealthReport,
@@ -63,7 +61,7 @@ package struct Console: Sendable {
         AccessRoutes(access: access, configuration: configuration, audit: audit).register(&api)
         live.register(&api, connections: configuration.maximumConnections)
         try api.check(rows)
-        description = Array(try OpenAPI.yaml(of: rows, version: version).utf8)
+        description = Array(try OpenAPI.yaml(of: rows).utf8)
         self.api = api
         self.configuration = configuration
         self.health = health

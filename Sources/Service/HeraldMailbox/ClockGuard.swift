@@ -5,10 +5,10 @@ package import HeraldModel
 /// After a jump, the certain time goes on from the last trusted moment as if there had been none. It never is later than
 /// the wall clock. The jump ends when the wall clock returns, when an operator accepts it, or after ``patience``.
 ///
-/// A wall clock before ``earliest`` was never set. It tells nothing: it is no jump, and is not believed however long it
+/// A wall clock before ``earliest`` was never set. It tells nothing: it is not a jump, and is not believed however long it
 /// stays. Once it is set, it is judged as at a start.
 package struct ClockGuard: Sendable {
-    /// The deviation that is no jump yet: slow corrections, and the time between two readings.
+    /// The deviation that is not yet a jump: slow corrections, and the time between two readings.
     package static let tolerance: Duration = .seconds(3600)
     /// The running time after which the clock is believed.
     package static let patience: Duration = .seconds(86_400)

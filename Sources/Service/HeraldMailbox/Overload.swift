@@ -8,7 +8,7 @@ import Synchronization
 final class Overload: Sendable {
     /// The time after the last refusal in which the service counts as overloaded.
     static let memory = Duration.seconds(5)
-    /// The time without a refusal after which the operator is told that it is over.
+    /// The time without a refusal after which the log says that the overload is over.
     static let quiet = Duration.seconds(60)
 
     private struct State {

@@ -270,7 +270,7 @@ package final class PostOffice: Sendable {
         overload.look()
     }
 
-    /// Sets the gauges, for somebody who asks for the metrics.
+    /// Sets the gauges before a scrape of the metrics.
     package func measure() { metrics.show(waiting: store.count, connected: connectedCount, memory: memory.current) }
 
     // MARK: - Effects

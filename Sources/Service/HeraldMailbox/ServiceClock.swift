@@ -84,7 +84,7 @@ package final class ServiceClock: WallClock {
 
     /// Reads the machine's clocks.
     ///
-    /// The time of a suspended machine counts, so that a suspension is no jump.
+    /// The time of a suspended machine counts, so that a suspension is not a jump.
     @Sendable package static func machineReading() -> ClockGuard.Reading {
         #if os(Linux)
         let uptime = time(of: CLOCK_BOOTTIME)

@@ -33,7 +33,7 @@ package struct BinaryStatus: RawRepresentable, Hashable, Sendable {
 }
 
 extension BinaryStatus {
-    /// The reason of the HTTP/2 API for the same refusal; nil if there is none, or if the status is no refusal.
+    /// The reason of the HTTP/2 API for the same refusal; nil if there is none, or if the status is not a refusal.
     ///
     /// A status stands for several reasons: this is the least specific of them. So 8 is `BadDeviceToken`, although the app
     /// may have been removed: only the feedback service reports dead tokens.

@@ -50,7 +50,7 @@ extension Topic: CustomStringConvertible, Codable {
     public var description: String { name }
 
     /// Reads a topic from a JSON string.
-    /// - Throws: `DecodingError.dataCorrupted` if the text is no topic.
+    /// - Throws: `DecodingError.dataCorrupted` if the text is not a topic.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
         let text = try container.decode(String.self)

@@ -22,7 +22,7 @@ struct MethodResponder<Base: HTTPResponder>: HTTPResponder {
         }
     }
 
-    /// Ends a content that goes on until its client leaves, so that its source is told.
+    /// Ends a content that goes on until its client leaves, so that its source hears of it.
     private static func end(_ body: ResponseBody) async {
         await withTaskGroup(of: Void.self) { group in
             group.addTask { try? await body.write(NoContent()) }

@@ -40,11 +40,16 @@ final class WebConnections: Sendable {
 ///    nothing more, so the time of the next header or body begins only after that answer.
 /// 2. A client that takes nothing of its answer for that time is closed.
 /// 3. While all places are taken, each answer is the last of its connection, and the kept ones answer health and metrics.
+///    An answer is also the last if it comes before the end of its request, and after a request to change the protocol,
+///    which is answered in HTTP/1.1 (RFC 9110 §7.8): NIO's parser stops there.
+/// 4. A client that has closed its side is given up a second later if it still waits for an answer, and so is one that is
+///    waited for when the listener stops.
 final class WebConnection: ChannelDuplexHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias OutboundIn = HTTPServerResponsePart
     typealias OutboundOut = HTTPServerResponsePart
 
+    /// The interval of looks for progress, and the time that a client gets which has gone, or at the end.
     private static let look = TimeAmount.seconds(1)
     /// Unanswered requests with which nothing more is read; a client that waits for each answer has one.
     private static let pipelined = 2
@@ -59,6 +64,9 @@ final class WebConnection: ChannelDuplexHandler {
     /// Requests whose header has arrived and whose answer is not complete.
     private var unanswered = 0
     private var isReadHeld = false
+    /// Whether the request that was read last is the last one.
+    private var isLastRequest = false
+    private var isStopping = false
     private var timer: Scheduled<Void>?
     /// Looks for progress of the answer; nil while the system has all of it.
     private var unread: (bytes: Int, since: NIODeadline, look: Scheduled<Void>)?
@@ -89,20 +97,29 @@ final class WebConnection: ChannelDuplexHandler {
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        guard !isOver else { return }
-        switch unwrapInboundIn(data) {
+        let part = unwrapInboundIn(data)
+        guard !isOver else {
+            if case .end = part { context.close(promise: nil) }
+            return
+        }
+        switch part {
         case .head(let head):
+            guard !isLastRequest else { return }
+            isLastRequest = head.method == .CONNECT || head.headers.contains(name: "upgrade")
             isReadingBody = true
             unanswered += 1
             // An earlier request may still wait for its answer: then the client is not what is slow.
             if unanswered == 1 { expectClient(context) }
-            if unread == nil { connections.enter(.answering, number) }
-            guard Self.isKept(head.uri) || connections.mayServe(number) else { return refuse(context) }
+            guard head.headers["host"].count <= 1 else { return refuse(context, .badRequest, Self.hosts) }
+            guard Self.isKept(head.uri) || connections.mayServe(number) else {
+                return refuse(context, .serviceUnavailable, Self.isTaken)
+            }
         case .body:
             break
         case .end:
             isReadingBody = false
             if unanswered == 0 { expectClient(context) } else { timer?.cancel() }
+            if unanswered > 0, unread == nil { connections.enter(.answering, number) }
         }
         context.fireChannelRead(data)
     }
@@ -118,7 +135,7 @@ final class WebConnection: ChannelDuplexHandler {
             return
         }
         switch unwrapOutboundIn(data) {
-        case .head(var head) where head.status.code >= 200 && connections.isFull:
+        case .head(var head) where head.status.code >= 200 && (connections.isFull || unanswered == 1 && isUnfinished):
             isLast = true
             head.headers.replaceOrAdd(name: "connection", value: "close")
             context.write(wrapOutboundOut(.head(head)), promise: promise)
@@ -132,10 +149,18 @@ final class WebConnection: ChannelDuplexHandler {
         }
     }
 
+    private var isUnfinished: Bool { isReadingBody || isLastRequest }
+
     private func end(_ context: ChannelHandlerContext, after promise: EventLoopPromise<Void>?) {
         isOver = true
         let channel = context.channel
-        promise?.futureResult.whenComplete { _ in channel.close(promise: nil) }
+        let loop = clock ?? context.eventLoop
+        // A client that still sends would be reset, and might never see the answer.
+        let linger = isReadingBody
+        promise?.futureResult.whenComplete { _ in
+            guard linger else { return channel.close(promise: nil) }
+            loop.scheduleTask(in: Self.look) { channel.close(promise: nil) }
+        }
     }
 
     func flush(context: ChannelHandlerContext) {
@@ -146,7 +171,38 @@ final class WebConnection: ChannelDuplexHandler {
         unread = (bytes, now, look(context))
     }
 
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        switch event {
+        case ChannelEvent.inputClosed where unanswered > 0:
+            afterLook(context) { connection, context in
+                if connection.unanswered > 0, connection.unread == nil { context.channel.closeTransport() }
+            }
+        case is ChannelShouldQuiesceEvent:
+            isStopping = true
+            afterLook(context) { connection, context in
+                if connection.isReadingBody || connection.unanswered == 0 { context.channel.closeTransport() }
+            }
+        default:
+            break
+        }
+        context.fireUserInboundEventTriggered(event)
+    }
+
     // MARK: - Time
+
+    private func afterLook(
+        _ context: ChannelHandlerContext,
+        _ act: @escaping @Sendable (WebConnection, ChannelHandlerContext) -> Void
+    ) {
+        let loop = context.eventLoop
+        let bound = NIOLoopBound((self, context), eventLoop: loop)
+        (clock ?? loop).scheduleTask(in: Self.look) {
+            loop.execute {
+                let (connection, context) = bound.value
+                if context.channel.isActive { act(connection, context) }
+            }
+        }
+    }
 
     private func noteAnswer(_ context: ChannelHandlerContext) {
         unanswered = max(0, unanswered - 1)
@@ -184,7 +240,7 @@ final class WebConnection: ChannelDuplexHandler {
         if bytes == 0 {
             unread = nil
             connections.enter(unanswered == 0 ? .asking(context.eventLoop.now) : .answering, number)
-        } else if bytes == before.bytes, now - before.since >= patience {
+        } else if bytes == before.bytes, now - before.since >= (isStopping ? Self.look : patience) {
             context.channel.closeTransport()
         } else {
             // Fewer bytes are progress, and so are more: the service writes on only when some were taken.
@@ -199,13 +255,16 @@ final class WebConnection: ChannelDuplexHandler {
         return path == "/metrics" || path == "/health" || path.hasPrefix("/health/")
     }
 
-    private func refuse(_ context: ChannelHandlerContext) {
-        let text = #"{"error":"all places of this listener are taken: try again"}"# + "\n"
-        let headers: HTTPHeaders = [
-            "content-type": "application/json", "content-length": "\(text.utf8.count)", "retry-after": "1",
-            "connection": "close",
+    private static let hosts = "a request has one field Host (RFC 9112 §3.2)"
+    private static let isTaken = "all places of this listener are taken: try again"
+
+    private func refuse(_ context: ChannelHandlerContext, _ status: HTTPResponseStatus, _ words: String) {
+        let text = #"{"error":"\#(words)"}"# + "\n"
+        var headers: HTTPHeaders = [
+            "content-type": "application/json", "content-length": "\(text.utf8.count)", "connection": "close",
         ]
-        let head = HTTPResponseHead(version: .http1_1, status: .serviceUnavailable, headers: headers)
+        if status == .serviceUnavailable { headers.add(name: "retry-after", value: "1") }
+        let head = HTTPResponseHead(version: .http1_1, status: status, headers: headers)
         context.write(wrapOutboundOut(.head(head)), promise: nil)
         context.write(wrapOutboundOut(.body(.byteBuffer(ByteBuffer(string: text)))), promise: nil)
         let promise = context.eventLoop.makePromise(of: Void.self)

@@ -2,14 +2,14 @@ import NIOCore
 
 /// The connections of one web listener: decides which are served, and which make way for new ones.
 ///
-/// A connection whose client sends no request, or does not take its answer, makes way at once when places are short. One
-/// whose answer is being made or sent never does. So no crowd of idle or unread connections keeps anybody out.
+/// A connection whose client has not sent a whole request, or does not take its answer, makes way at once when places are
+/// short. One whose answer is being made or sent never does. So no crowd of slow clients keeps anybody out.
 ///
 /// It knows no clock and no socket; ``WebConnection`` performs what it decides.
 struct WebPlaces<Connection> {
     /// The thing that a connection waits for.
     enum Phase: Equatable {
-        /// For a request of its client, since that moment.
+        /// For a request of its client, or for the rest of one, since that moment.
         case asking(NIODeadline)
         /// For an answer of the service.
         case answering
@@ -79,14 +79,16 @@ struct WebPlaces<Connection> {
         entries[number] = nil
     }
 
-    /// Removes a connection of the network that has the most of those that wait for their client: the one whose client has
-    /// left bytes unread for the longest, or else the one that has sent no request for the longest.
+    /// Removes a connection of a network that has the most of those that wait for their client: the one whose client has
+    /// left bytes unread for the longest, or else the one that has sent no whole request for the longest.
     private mutating func makeRoom() -> Connection? {
         let idle = entries.filter { $0.value.phase != .answering }
-        let networks = Dictionary(grouping: idle, by: \.value.network)
-        guard let crowd = networks.values.max(by: { $0.count < $1.count }),
-            let (number, entry) = crowd.min(by: { order($0.value.phase) < order($1.value.phase) })
-        else { return nil }
+        let networks = Dictionary(grouping: idle, by: \.value.network).values
+        let most = networks.map(\.count).max()
+        let crowds = networks.filter { $0.count == most }.joined()
+        guard let (number, entry) = crowds.min(by: { order($0.value.phase) < order($1.value.phase) }) else {
+            return nil
+        }
         entries[number] = nil
         return entry.connection
     }

@@ -1,5 +1,6 @@
 package import Hummingbird
 package import Logging
+import NIOCore
 
 /// An error answer: status and message.
 package struct WebRefusal: Error, Hashable, Sendable {
@@ -64,6 +65,9 @@ package struct WebFailures<Context: RequestContext>: RouterMiddleware {
             return WebRefusal(error.status.code, error.body ?? words)
         }
         if let known = refusal(error) { return known }
+        if error is CancellationError || error is ChannelError {
+            return WebRefusal(503, "the service stops, or the client has gone")
+        }
         logger.warning("a request failed", error: error)
         return WebRefusal(500, "the request failed; the log has the reason")
     }

@@ -4,6 +4,7 @@ import HeraldModel
 
 @testable import HeraldCommand
 @testable import HeraldPhone
+@testable import HeraldService
 
 extension FuzzTarget {
     static let device: [FuzzTarget] = [

@@ -67,7 +67,7 @@ private enum HTTP2Check {
                 parsed.collapseID.map { id in
                     (1...64).contains(id.text.utf8.count) && id.text.unicodeScalars.allSatisfy(\.isAllowedInMQTT)
                 } ?? true,
-                "a collapse identifier is no MQTT string"
+                "a collapse identifier is not an MQTT string"
             )
         }
     }

@@ -1,6 +1,7 @@
 import HeraldModel
 
 @testable import HeraldCommand
+@testable import HeraldService
 
 extension FuzzTarget {
     static let settings: [FuzzTarget] = [

@@ -81,7 +81,7 @@ extension FuzzTarget {
         return TokenSeal(keys: ring, cacheCapacity: 16)
     }()
 
-    /// Bytes that the service did not make are no token; bytes that it made are one, and no others are.
+    /// Bytes that the service did not make are not a token; bytes that it made are one, and no others are.
     @Sendable
     private static func deviceToken(_ bytes: [UInt8]) {
         if let token = DeviceToken(bytes: bytes), let contents = seal.open(token) {

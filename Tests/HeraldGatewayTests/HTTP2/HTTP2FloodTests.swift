@@ -141,7 +141,7 @@ struct `a flood ends the session` {
             #expect(exchange.requests().isEmpty)
             refused += exchange.sent().count { $0.errorCode == 7 }
         }
-        // A request that is reset in its own burst was no work.
+        // A request that is reset in its own burst cost no work.
         #expect(refused == 0)
         for index in 2100..<4200 {
             exchange.receive(RawPeer.request(stream(index)))

@@ -259,7 +259,7 @@ import Testing
         #expect(throws: DeviceError.self) { try kit.does(.home) }
         switches.languages = ["pt_BR", "zh-Hans-CN", "xx-nonsense!"]
         let error = #expect(throws: DeviceError.self) { try kit.does(.set(switches)) }
-        #expect(error?.message.contains("\"xx-nonsense!\" is no language code") == true)
+        #expect(error?.message.contains("\"xx-nonsense!\" is not a language code") == true)
     }
 
     @Test(arguments: [

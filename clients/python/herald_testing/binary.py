@@ -29,7 +29,7 @@ def find(given: str | os.PathLike[str] | None = None) -> str:
             raise HeraldMissing("there is no `herald` in PATH: install Herald's package, or name the binary with HERALD_BINARY")
         return found
     if not os.path.isfile(name) or not os.access(name, os.X_OK):
-        raise HeraldMissing(f"{name} is no program: give HERALD_BINARY the path of `herald`")
+        raise HeraldMissing(f"{name} is not a program: give HERALD_BINARY the path of `herald`")
     return os.path.abspath(name)
 
 

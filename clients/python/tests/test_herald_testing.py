@@ -106,7 +106,7 @@ def test_a_wait_in_vain_fails_the_test(device):
 
 def test_a_binary_is_missing_or_too_old(monkeypatch, tmp_path):
     monkeypatch.setenv("HERALD_BINARY", str(tmp_path / "herald"))
-    with pytest.raises(HeraldMissing, match="is no program"):
+    with pytest.raises(HeraldMissing, match="is not a program"):
         Herald()
     monkeypatch.delenv("HERALD_BINARY")
     monkeypatch.setenv("PATH", str(tmp_path))

@@ -16,7 +16,7 @@ package struct EngineSelfTest: Sendable {
     }
 
     /// Runs the test; it takes some round trips.
-    /// - Returns: The condition that is not kept; nil if all are, or if the log cannot be reached, which is no fault of it.
+    /// - Returns: The condition that is not kept; nil if all are, or if the log cannot be reached, which is not its fault.
     package func run() async -> ClusterFinding? {
         guard case .stored(let first) = await append("first", expecting: nil) else { return nil }
         switch await append("late", expecting: first - 1) {

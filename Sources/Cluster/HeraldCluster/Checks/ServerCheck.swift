@@ -2,7 +2,7 @@ package import HeraldModel
 
 /// Decides from the servers' own reports whether they keep what they acknowledge.
 package struct ServerCheck {
-    /// The time by which a server's clock may differ before the operator is told.
+    /// The time by which a server's clock may differ before the check warns.
     package static let clockWarning = Duration.seconds(2)
     /// The time by which a server's clock may differ at most: with more, a replica could drop what has not expired.
     package static let clockLimit = Duration.seconds(30)

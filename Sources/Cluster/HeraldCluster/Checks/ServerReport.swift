@@ -25,7 +25,7 @@ package struct ServerReport: Hashable, Sendable {
     package init(varz body: some Sequence<UInt8>) throws {
         let answer = try JSONDecoder().decode(Answer.self, from: Data(body))
         guard let now = WallTime(serverTime: answer.now) else {
-            throw DecodingError.dataCorrupted(.init(codingPath: [], debugDescription: "now is no time"))
+            throw DecodingError.dataCorrupted(.init(codingPath: [], debugDescription: "now is not a time"))
         }
         self.init(
             name: answer.serverName,

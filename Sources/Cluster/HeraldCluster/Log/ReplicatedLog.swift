@@ -124,7 +124,7 @@ package struct LogEntry: Sendable {
     package let subject: LogSubject
     package let sequence: UInt64
     package let payload: ByteBuffer
-    /// The sequence that the newest message of the subject had when the log took it, 0 for none; nil if it was no condition.
+    /// The sequence that the newest message of the subject had when the log took it, 0 for none; nil if it had no condition.
     package let condition: UInt64?
     /// Whether no node of the cluster wrote it for this place; the payload is empty then, and nothing is known of the subject.
     package let isSetAside: Bool

@@ -43,13 +43,13 @@ package final class NATSLog: ReplicatedLog {
                     self.append(message, to: stream, until: deadline, done)
                 }
             }
-            note(outcome, of: stream)
+            note(outcome, of: stream, sent: deadline - NATSLog.time(message.answerTime))
             done(AppendOutcome(outcome))
         }
     }
 
     /// Leaves a server that takes no writes.
-    private func note(_ outcome: PublishOutcome, of stream: LogStream) {
+    private func note(_ outcome: PublishOutcome, of stream: LogStream, sent: NIODeadline) {
         switch outcome {
         case .stored:
             guard !isUndisturbed.load(ordering: .relaxed) else { return }
@@ -63,7 +63,7 @@ package final class NATSLog: ReplicatedLog {
             guard error.kind == .timeout || error.kind == .noResponders else { return }
             let leaves = silence.withLock { silence in
                 isUndisturbed.store(false, ordering: .relaxed)
-                return silence.unanswered(in: stream, at: .now())
+                return silence.unanswered(in: stream, sent: sent, at: .now())
             }
             if leaves {
                 jetStream.connection.leave("takes no writes: it may be cut off from the other NATS servers")

@@ -7,8 +7,8 @@ import NIOCore
 struct WriteSilence {
     /// The streams that took no write, and when that was first noticed.
     private var silent: [LogStream: NIODeadline] = [:]
-    /// The last write that any stream took while another one was silent.
-    private var lastStored: NIODeadline?
+    /// The last write that each stream took while one was silent.
+    private var stored: [LogStream: NIODeadline] = [:]
     /// The servers that were left since all streams took writes, and the streams for which they were left.
     private var departures = 0
     private var blamed: Set<LogStream> = []
@@ -21,18 +21,21 @@ struct WriteSilence {
     mutating func stored(in stream: LogStream, at now: NIODeadline) -> Bool {
         silent[stream] = nil
         blamed.remove(stream)
-        lastStored = now
+        stored[stream] = now
         guard blamed.isEmpty, departures > 0 else { return false }
         departures = 0
         return true
     }
 
     /// A stream has not taken a write, at a server that is connected.
+    ///
+    /// One that was sent before the last write that the stream took says nothing: there was no leader then, and is one now.
     /// - Returns: Whether the server is to be left.
-    mutating func unanswered(in stream: LogStream, at now: NIODeadline) -> Bool {
+    mutating func unanswered(in stream: LogStream, sent: NIODeadline, at now: NIODeadline) -> Bool {
+        guard stored[stream].map({ $0 < sent }) ?? true else { return false }
         silent[stream] = silent[stream] ?? now
         guard let first = silent.values.min() else { return false }
-        let isWhole = lastStored.map { $0 < first } ?? true
+        let isWhole = stored.values.allSatisfy { $0 < first }
         let patience = ClusterLimits.writeSilence(isWhole: isWhole, after: departures)
         guard now - first >= TimeAmount(patience) else { return false }
         blamed.formUnion(silent.keys)

@@ -94,7 +94,7 @@ package final class NodeExchange: NodeMessages {
 
     // MARK: - For the carrier
 
-    /// Bytes have come for this node; those that are no message of a node are ignored.
+    /// Bytes have come for this node; those that are not a message of a node are ignored.
     ///
     /// - Parameters:
     ///   - bytes: The bytes.

@@ -17,7 +17,7 @@ package struct NKey: Sendable {
     /// - Throws: ``NATSError/Kind/badSetting`` with what is wrong. The text itself is not repeated.
     package init(seed: String) throws(NATSError) {
         guard let bytes = Base32.decode(seed), bytes.count == 2 + Self.keyBytes + 2 else {
-            throw NATSError(.badSetting, "this is no seed of an nkey: 58 characters that begin with SU")
+            throw NATSError(.badSetting, "this is not the seed of an nkey: 58 characters that begin with SU")
         }
         let (body, sum) = (bytes.dropLast(2), bytes.suffix(2))
         guard Self.checksum(body) == sum.reversed().reduce(UInt16(0), { $0 << 8 | UInt16($1) }) else {
@@ -29,7 +29,7 @@ package struct NKey: Sendable {
         do {
             key = try Curve25519.Signing.PrivateKey(rawRepresentation: body.dropFirst(2))
         } catch {
-            throw NATSError(.badSetting, "the seed of the nkey is no Ed25519 key")
+            throw NATSError(.badSetting, "the seed of the nkey is not an Ed25519 key")
         }
         let named = [Self.userPrefix] + Array(key.publicKey.rawRepresentation)
         let publicSum = Self.checksum(named)

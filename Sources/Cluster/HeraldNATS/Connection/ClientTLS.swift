@@ -17,10 +17,10 @@ enum ClientTLS {
         case (nil, nil): break
         case (let certificates?, let key?):
             guard let chain = try? NIOSSLCertificate.fromPEMBytes(certificates), !chain.isEmpty else {
-                throw NATSError(.badSetting, "the client's certificate for NATS is no certificate in PEM")
+                throw NATSError(.badSetting, "the client's certificate for NATS is not a certificate in PEM")
             }
             guard let privateKey = try? NIOSSLPrivateKey(bytes: key, format: .pem) else {
-                throw NATSError(.badSetting, "the key of the client's certificate for NATS is no private key in PEM")
+                throw NATSError(.badSetting, "the key of the client's certificate for NATS is not a private key in PEM")
             }
             tls.certificateChain = chain.map { .certificate($0) }
             tls.privateKey = .privateKey(privateKey)
@@ -46,7 +46,7 @@ enum ClientTLS {
         do {
             return try NIOSSLClientHandler(context: context, serverHostname: isAddress ? nil : name)
         } catch {
-            throw NATSError(.badSetting, "\"\(name)\" is no name for TLS: \(error)")
+            throw NATSError(.badSetting, "\"\(name)\" is not a name for TLS: \(error)")
         }
     }
 }

@@ -37,6 +37,8 @@ final class ConnectionDriver: ServerLink.Owner {
     private var isClosed = false
     /// Whether a server was left that was of no use, and none of use was found since.
     private var isSearching = false
+    /// Whether the servers are tried for the first time since one was left that is of no use.
+    private var isHurried = false
 
     /// Duration after which a connection counts as one that lasts.
     private static let stableAfter: TimeAmount = .seconds(2)
@@ -71,6 +73,7 @@ final class ConnectionDriver: ServerLink.Owner {
         switch pool.next(random: { Double.random(in: 0..<1) }) {
         case .connect(let server): connect(to: server)
         case .pause(let time):
+            isHurried = false
             pause = eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(time)) { [self] in
                 pause = nil
                 connectNext()
@@ -79,7 +82,8 @@ final class ConnectionDriver: ServerLink.Owner {
     }
 
     private func connect(to server: ServerPool.Server) {
-        let limits = configuration.limits
+        var limits = configuration.limits
+        if isHurried { limits.connectTimeout = min(limits.connectTimeout, limits.hurriedConnectTimeout) }
         let isTLSFirst = configuration.tls?.isFirst == true
         let handshake = Handshake(
             name: configuration.name,
@@ -231,6 +235,7 @@ final class ConnectionDriver: ServerLink.Owner {
     func leave(_ reason: String) {
         guard let link, link.readySince != nil, pool.count > 1 else { return }
         isSearching = true
+        isHurried = true
         link.end(NATSError(.connectionLost, "\(link.server.address) \(reason)"))
     }
 
@@ -238,6 +243,7 @@ final class ConnectionDriver: ServerLink.Owner {
     func settle() {
         guard isSearching, let link else { return }
         isSearching = false
+        isHurried = false
         toldReasons = []
         logger.notice("another NATS server is used", metadata: ["server": "\(link.server.address)"])
     }

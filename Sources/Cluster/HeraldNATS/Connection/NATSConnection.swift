@@ -149,7 +149,7 @@ package final class NATSConnection: Sendable {
         replyTo: String? = nil
     ) throws(NATSError) {
         if let replyTo, !SubjectRules.isSubject(replyTo) {
-            throw NATSError(.badMessage, "\"\(replyTo)\" is no subject of NATS")
+            throw NATSError(.badMessage, "\"\(replyTo)\" is not a subject of NATS")
         }
         let publish = OutgoingPublish(subject: subject, payload: payload, headers: headers)
         let (error, wakes) = shared.state.withLock { outbox in

@@ -22,6 +22,8 @@ package struct NATSLimits: Hashable, Sendable {
     package var announcedServers = 32
     /// Time for TCP, TLS and authentication with one server.
     package var connectTimeout: Duration = .seconds(5)
+    /// The same while a server is left that is of no use, until each has been tried: one of the others may be stopped.
+    package var hurriedConnectTimeout: Duration = .seconds(2)
     /// Time between two PINGs.
     package var pingInterval: Duration = .seconds(2)
     /// Unanswered PINGs after which the connection counts as dead.

@@ -18,7 +18,7 @@ package struct NATSServerAddress: Hashable, Sendable, CustomStringConvertible {
     /// - Throws: ``NATSError/Kind/badSetting`` with what is wrong.
     package init(_ text: String) throws(NATSError) {
         func bad(_ why: String) -> NATSError {
-            NATSError(.badSetting, "\"\(text)\" is no address of a NATS server: \(why)")
+            NATSError(.badSetting, "\"\(text)\" is not the address of a NATS server: \(why)")
         }
         var rest = text[...]
         var requiresTLS = false
@@ -57,7 +57,7 @@ package struct NATSServerAddress: Hashable, Sendable, CustomStringConvertible {
             host = rest
         }
         let isPlain = host.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && !"/?#".utf8.contains($0) }
-        guard !host.isEmpty, isPlain else { throw bad("the host is missing or is no host name") }
+        guard !host.isEmpty, isPlain else { throw bad("the host is missing or is not a host name") }
         self.init(host: String(host), port: port, requiresTLS: requiresTLS)
     }
 

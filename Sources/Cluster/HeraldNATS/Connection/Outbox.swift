@@ -101,7 +101,7 @@ struct Outbox {
         case .up: break
         }
         guard SubjectRules.isSubject(publish.subject) else {
-            return NATSError(.badMessage, "\"\(publish.subject)\" is no subject of NATS")
+            return NATSError(.badMessage, "\"\(publish.subject)\" is not a subject of NATS")
         }
         let headerBytes = publish.headerBytes
         guard headerBytes <= limits.headerBytes else {
@@ -123,7 +123,7 @@ struct Outbox {
 
     mutating func subscribe(_ subscriber: Subscriber) throws(NATSError) -> UInt64 {
         guard SubjectRules.isFilter(subscriber.subject) else {
-            throw NATSError(.badMessage, "\"\(subscriber.subject)\" is no subject of NATS")
+            throw NATSError(.badMessage, "\"\(subscriber.subject)\" is not a subject of NATS")
         }
         guard subscribers.count < limits.subscriptions else {
             throw NATSError(.busy, "the connection has \(limits.subscriptions) subscriptions")

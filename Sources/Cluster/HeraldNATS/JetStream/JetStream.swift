@@ -139,7 +139,7 @@ package struct JetStream: Sendable {
 
     private func send(_ query: DirectGet, in stream: String, _ request: Request, within time: Duration) {
         guard SubjectRules.isToken(stream) else {
-            return connection.refuse(request, NATSError(.badMessage, "\"\(stream)\" is no name of a stream"))
+            return connection.refuse(request, NATSError(.badMessage, "\"\(stream)\" is not the name of a stream"))
         }
         let payload: ByteBuffer
         do {

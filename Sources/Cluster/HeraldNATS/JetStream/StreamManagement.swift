@@ -90,7 +90,7 @@ extension JetStream {
         guard names.allSatisfy(SubjectRules.isToken) else {
             return connection.refuse(
                 request,
-                NATSError(.badMessage, "\"\(names.joined(separator: " "))\": no name of a stream or consumer")
+                NATSError(.badMessage, "\"\(names.joined(separator: " "))\": not the name of a stream or consumer")
             )
         }
         var payload = ByteBuffer()

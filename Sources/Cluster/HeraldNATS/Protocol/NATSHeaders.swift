@@ -24,7 +24,7 @@ package struct NATSHeaders: Hashable, Sendable {
     package mutating func append(_ name: String, _ value: String) throws(NATSError) {
         let isName = name.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && $0 != UInt8(ascii: ":") }
         guard !name.isEmpty, isName else {
-            throw NATSError(.badMessage, "\"\(name)\" is no name of a header field")
+            throw NATSError(.badMessage, "\"\(name)\" is not the name of a header field")
         }
         guard value.utf8.allSatisfy({ $0 != 0x0D && $0 != 0x0A }) else {
             throw NATSError(.badMessage, "the value of the header field \(name) contains a line break")

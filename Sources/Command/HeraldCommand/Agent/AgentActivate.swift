@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import HeraldDevice
 import HeraldModel
+import HeraldService
 
 /// `herald agent activate`: makes this machine a device of a service, with an invitation code.
 struct AgentActivate: AsyncParsableCommand {

@@ -3,6 +3,7 @@ import Foundation
 import HeraldJSON
 import HeraldModel
 import HeraldPhone
+import HeraldService
 
 /// `herald agent show`: prints the snapshot of the device.
 struct AgentShow: AsyncParsableCommand {

@@ -2,6 +2,7 @@ import HeraldDevice
 import HeraldJSON
 import HeraldModel
 import HeraldPhone
+import HeraldService
 
 /// One event of `herald agent run --json`: an object on one line, with the payload byte for byte.
 struct AgentEventLine: Encodable {

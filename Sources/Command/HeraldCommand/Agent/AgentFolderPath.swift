@@ -3,6 +3,7 @@ import HeraldDevice
 import HeraldJSON
 import HeraldModel
 import HeraldPhone
+import HeraldService
 
 extension AgentFolderOptions {
     /// The device's folder, which must exist.

@@ -1,6 +1,7 @@
 import Foundation
 import HeraldDevice
 import HeraldModel
+import HeraldService
 
 /// Renews the certificate of a running agent, and reports it.
 struct AgentRenewal {

@@ -3,6 +3,7 @@ import HeraldDevice
 import HeraldJSON
 import HeraldModel
 import HeraldPhone
+import HeraldService
 
 /// The output of the agent commands for people.
 enum AgentReport {

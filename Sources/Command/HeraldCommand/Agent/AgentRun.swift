@@ -5,6 +5,7 @@ import HeraldDevice
 import HeraldModel
 import HeraldPhone
 import HeraldScreen
+import HeraldService
 
 /// `herald agent run`: runs a simulated device.
 struct AgentRun: AsyncParsableCommand {

@@ -3,6 +3,7 @@ import Foundation
 import HeraldJSON
 import HeraldModel
 import HeraldPhone
+import HeraldService
 
 /// `herald agent schedule`: schedules a local notification.
 struct AgentSchedule: AsyncParsableCommand {

@@ -2,6 +2,7 @@ import ArgumentParser
 import HeraldModel
 import HeraldPhone
 import HeraldScreen
+import HeraldService
 import Logging
 import NIOCore
 

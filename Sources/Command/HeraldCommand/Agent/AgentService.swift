@@ -4,6 +4,7 @@ import HeraldDevice
 import HeraldModel
 import HeraldPhone
 import HeraldScreen
+import HeraldService
 import HeraldWeb
 import Logging
 import ServiceLifecycle

@@ -4,6 +4,7 @@ import Foundation
 import HeraldJSON
 import HeraldModel
 import HeraldPhone
+import HeraldService
 import NIOCore
 import NIOHTTP1
 

@@ -1,4 +1,5 @@
 import HeraldDevice
+import HeraldService
 
 /// The wait for a device's folder, which agents and commands use one at a time.
 struct FolderWait: Sendable {

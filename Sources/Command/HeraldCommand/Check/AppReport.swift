@@ -1,4 +1,5 @@
 import HeraldPhone
+import HeraldService
 
 /// The report of `herald check` about an app without a payload.
 struct AppReport: Encodable {

@@ -3,6 +3,7 @@ import Foundation
 import HeraldJSON
 import HeraldModel
 import HeraldPhone
+import HeraldService
 
 /// `herald check`: prints the service's answer to a payload, its mistakes, and what users would see.
 struct Check: ParsableCommand {

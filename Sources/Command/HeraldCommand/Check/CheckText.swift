@@ -1,5 +1,6 @@
 import HeraldModel
 import HeraldPhone
+import HeraldService
 
 /// The report of `herald check` for people: the answer, the findings, and the languages side by side.
 enum CheckText {

@@ -3,6 +3,7 @@ import Foundation
 import HeraldCluster
 import HeraldMailbox
 import HeraldNATS
+import HeraldService
 import Logging
 
 /// The options with which a command reaches a cluster without a node.

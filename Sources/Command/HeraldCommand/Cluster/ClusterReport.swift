@@ -3,6 +3,7 @@ import HeraldCluster
 import HeraldMailbox
 import HeraldModel
 import HeraldNATS
+import HeraldService
 
 /// The state of a cluster as `herald cluster status` prints it.
 struct ClusterReport: Encodable {
@@ -28,7 +29,7 @@ struct ClusterReport: Encodable {
     let servers: [Server]
     let streams: [Stream]
     let problems: [String]
-    /// Advice that is no fault.
+    /// Advice, which is not a fault.
     let hint: String?
     let isFaulty: Bool
 

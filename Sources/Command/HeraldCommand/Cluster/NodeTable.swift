@@ -1,5 +1,6 @@
 import HeraldCluster
 import HeraldModel
+import HeraldService
 
 /// Decides from the records of the nodes, and from their answers, how each does: the nodes as `herald cluster` shows them.
 struct NodeTable {

@@ -1,4 +1,5 @@
 import ArgumentParser
+import HeraldService
 
 /// `herald agent`: a simulated device.
 struct Agent: AsyncParsableCommand {

@@ -1,6 +1,7 @@
 import ArgumentParser
 import HeraldConsole
 import HeraldModel
+import HeraldService
 import HeraldTrust
 
 /// `herald app`: the names of apps that the running service knows, and the teams that own them.

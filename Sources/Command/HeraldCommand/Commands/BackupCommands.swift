@@ -4,6 +4,7 @@ import HeraldCluster
 import HeraldConsole
 import HeraldMailbox
 import HeraldModel
+import HeraldService
 
 /// `herald backup`: copies a data folder, also while its service runs.
 struct Backup: AsyncParsableCommand {
@@ -35,7 +36,9 @@ struct Backup: AsyncParsableCommand {
         let folder = try DataFolder.existing(path)
         let target = DataFolder(path: out).path
         let report = try await write(folder, to: target)
-        for path in report.leftOut { Terminal.complain("herald: \(path) is not in the backup: it is no regular file") }
+        for path in report.leftOut {
+            Terminal.complain("herald: \(path) is not in the backup: it is not a regular file")
+        }
         DamageReport.complain(report.damaged)
         if data.json { return try Terminal.sayJSON(BackupReport(path: target, report.manifest, report.damaged)) }
         Terminal.say("backup         \(target)")

@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import HeraldConsole
 import HeraldModel
+import HeraldService
 
 /// `herald clock`: the time of the running service.
 struct ClockCommand: AsyncParsableCommand {

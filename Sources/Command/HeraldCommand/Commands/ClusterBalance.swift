@@ -1,6 +1,7 @@
 import ArgumentParser
 import HeraldCluster
 import HeraldNATS
+import HeraldService
 
 /// `herald cluster balance`: spreads the leaders of streams over the servers.
 struct ClusterBalance: AsyncParsableCommand {

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import HeraldNATS
+import HeraldService
 import NIOCore
 
 /// `herald cluster`: the replicated engine of several machines.

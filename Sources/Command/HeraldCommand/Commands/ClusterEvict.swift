@@ -1,6 +1,7 @@
 import ArgumentParser
 import HeraldCluster
 import HeraldNATS
+import HeraldService
 
 /// `herald cluster evict`: removes a node that is gone for good.
 struct ClusterEvict: AsyncParsableCommand {

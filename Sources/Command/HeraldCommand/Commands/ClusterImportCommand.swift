@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import HeraldCluster
 import HeraldModel
+import HeraldService
 import HeraldTrust
 
 /// `herald cluster import`: makes a cluster of a single machine.

@@ -1,5 +1,6 @@
 import ArgumentParser
 import HeraldCluster
+import HeraldService
 
 /// `herald cluster nodes`: the nodes of a cluster.
 struct ClusterNodes: AsyncParsableCommand {

@@ -1,4 +1,5 @@
 import ArgumentParser
+import HeraldService
 
 /// `herald cluster status`: the state of a cluster's nodes, NATS servers and streams.
 struct ClusterStatus: AsyncParsableCommand {

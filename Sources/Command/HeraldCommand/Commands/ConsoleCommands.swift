@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import HeraldConsole
+import HeraldService
 
 extension ConsoleRole: ExpressibleByArgument {}
 
@@ -117,7 +118,7 @@ struct ConsoleDescription: AsyncParsableCommand {
     )
 
     func run() async throws {
-        let text = try OpenAPI.yaml(of: AdminAPI.all, version: Version.number)
+        let text = try OpenAPI.yaml(of: AdminAPI.all)
         Terminal.say(String(text.dropLast()))
     }
 }

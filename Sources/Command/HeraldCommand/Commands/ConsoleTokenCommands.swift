@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import HeraldConsole
 import HeraldMailbox
+import HeraldService
 
 /// `herald console token`.
 struct ConsoleTokenCommand: AsyncParsableCommand {

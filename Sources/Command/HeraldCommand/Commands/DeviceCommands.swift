@@ -1,6 +1,7 @@
 import ArgumentParser
 import HeraldConsole
 import HeraldModel
+import HeraldService
 import HeraldTrust
 
 /// `herald device`: the devices that may connect.

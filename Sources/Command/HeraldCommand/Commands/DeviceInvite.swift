@@ -5,6 +5,7 @@ import HeraldConsole
 import HeraldListener
 import HeraldMailbox
 import HeraldModel
+import HeraldService
 import HeraldTrust
 
 /// `herald device invite`.

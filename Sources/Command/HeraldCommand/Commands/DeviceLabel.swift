@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import HeraldConsole
+import HeraldService
 import HeraldTrust
 
 /// `herald device label`.

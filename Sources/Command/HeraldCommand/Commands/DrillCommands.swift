@@ -1,5 +1,6 @@
 import ArgumentParser
 import HeraldConsole
+import HeraldService
 
 /// `herald drill`: failures on demand.
 struct DrillCommand: AsyncParsableCommand {

@@ -1,4 +1,5 @@
 import ArgumentParser
+import HeraldService
 
 /// The check that an option with a text has one: the variable of a script may be empty.
 enum EmptyText {

@@ -1,6 +1,7 @@
 import ArgumentParser
 import HeraldModel
 import HeraldProvider
+import HeraldService
 
 /// `herald feedback`: the dead tokens of an app since the last read.
 struct Feedback: AsyncParsableCommand {

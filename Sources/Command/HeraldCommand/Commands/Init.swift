@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import HeraldMailbox
+import HeraldService
 import HeraldStores
 import HeraldTrust
 

@@ -3,6 +3,7 @@ import Foundation
 import HeraldConsole
 import HeraldMailbox
 import HeraldModel
+import HeraldService
 
 /// `herald journal`: the events of notifications.
 struct Journal: AsyncParsableCommand {

@@ -1,6 +1,7 @@
 import Foundation
 import HeraldConsole
 import HeraldModel
+import HeraldService
 
 /// The journal as people read it.
 enum JournalText {

@@ -1,5 +1,6 @@
 import HeraldJSON
 import HeraldModel
+import HeraldService
 
 /// Composes the payload of the options that `herald send` has for it.
 struct PayloadComposer: Hashable, Sendable {

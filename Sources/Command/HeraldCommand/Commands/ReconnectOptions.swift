@@ -1,6 +1,7 @@
 import ArgumentParser
 import HeraldDevice
 import HeraldModel
+import HeraldService
 
 /// How often an agent may connect.
 struct ReconnectOptions: ParsableArguments {

@@ -3,6 +3,7 @@ import Foundation
 import HeraldMailbox
 import HeraldModel
 import HeraldProvider
+import HeraldService
 
 /// `herald send`: one notification from the command line.
 struct Send: AsyncParsableCommand {

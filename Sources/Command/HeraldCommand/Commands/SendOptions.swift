@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import HeraldModel
 import HeraldProvider
+import HeraldService
 
 /// The options of `herald send`.
 ///

@@ -3,6 +3,7 @@ import Foundation
 import HeraldModel
 import HeraldPhone
 import HeraldProvider
+import HeraldService
 
 /// The request that `herald send` sends; finds wrong usage before anything is sent.
 struct SendRequest: Sendable {

@@ -5,6 +5,7 @@ import CoreMetrics
 import Foundation
 import HeraldConsole
 import HeraldMailbox
+import HeraldService
 import Logging
 import UnixSignals
 
@@ -125,7 +126,7 @@ struct Serve: AsyncParsableCommand {
                 clock: clock,
                 manager: manager,
                 logger: logger
-            )
+            ) { try await Demo($0, trust: $1, screenPort: $2, now: $3) }
         }
         try await withThrowingTaskGroup { group in
             group.addTask { await stop?.watch() }
@@ -135,7 +136,14 @@ struct Serve: AsyncParsableCommand {
                     try self.configuration(environment: ProcessInfo.processInfo.environment)
                 }
                 defer { ListeningAddresses.remove(from: folder) }
-                let run = ServiceRun(assembly: assembly, metrics: metrics, reload: reload, hangups: hangups, stop: stop)
+                let run = ServiceRun(
+                    assembly: assembly,
+                    metrics: metrics,
+                    reload: reload,
+                    hangups: hangups,
+                    stop: stop,
+                    announce: Terminal.announce
+                )
                 try await run.run()
             }
             group.cancelAll()

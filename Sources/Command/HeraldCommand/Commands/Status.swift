@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import HeraldConsole
 import HeraldModel
+import HeraldService
 import NIOHTTP1
 
 /// `herald status`: the running service, its listeners and its health.

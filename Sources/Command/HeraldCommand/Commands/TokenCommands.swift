@@ -3,6 +3,7 @@ import Foundation
 import HeraldConsole
 import HeraldMailbox
 import HeraldModel
+import HeraldService
 import HeraldStores
 import HeraldTrust
 import Logging

@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import HeraldConsole
 import HeraldModel
+import HeraldService
 import HeraldTrust
 
 /// `herald token keys`.

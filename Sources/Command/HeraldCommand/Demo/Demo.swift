@@ -2,10 +2,12 @@ import Foundation
 import HeraldDevice
 import HeraldModel
 import HeraldPhone
+import HeraldService
 import HeraldTrust
+import ServiceLifecycle
 
 /// The additions of `--demo` to a service.
-struct Demo: Sendable {
+struct Demo: ServiceGuest {
     private let folder: DemoFolder
     private let app: Topic
     private let screenPort: Int
@@ -30,7 +32,7 @@ struct Demo: Sendable {
         apiPort: Int,
         devicePort: Int,
         ready: AsyncStream<String?>
-    ) throws -> DemoService {
+    ) throws -> any Service {
         var configuration = DeviceConfiguration(
             host: Demo.reachable(host),
             port: devicePort,

@@ -1,5 +1,6 @@
 import Foundation
 import HeraldModel
+import HeraldService
 import HeraldTrust
 
 /// The files of `serve --demo`, made once: a provider's certificate, a provider's key, and a device.

@@ -2,6 +2,7 @@ import HeraldDevice
 import HeraldModel
 import HeraldPhone
 import HeraldScreen
+import HeraldService
 import Logging
 import ServiceLifecycle
 

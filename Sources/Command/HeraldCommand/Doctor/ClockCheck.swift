@@ -1,4 +1,5 @@
 import HeraldModel
+import HeraldService
 
 /// Judges the machine's clock by what is known without a network.
 struct ClockCheck {

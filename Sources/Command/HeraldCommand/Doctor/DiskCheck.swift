@@ -1,4 +1,5 @@
 import HeraldModel
+import HeraldService
 import HeraldStores
 
 /// Judges the disk of a data folder.
@@ -86,7 +87,7 @@ struct DiskCheck {
             ? .warn(
                 "disk",
                 text,
-                "check that the disk honours syncs: none is so fast; see eatmydata, nobarrier, nosync"
+                "no disk syncs as fast as this: check that syncs reach it; see eatmydata, nobarrier, nosync"
             )
             : .ok("disk", text)
     }

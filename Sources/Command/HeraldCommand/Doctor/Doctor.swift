@@ -8,6 +8,7 @@ import HeraldGateway
 import HeraldListener
 import HeraldMailbox
 import HeraldModel
+import HeraldService
 import HeraldStores
 import HeraldTrust
 import NIOHTTP1

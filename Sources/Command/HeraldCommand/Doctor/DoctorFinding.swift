@@ -1,3 +1,5 @@
+import HeraldService
+
 /// One line of `herald doctor`.
 struct DoctorFinding: Encodable, Hashable {
     enum Level: String, Encodable {

@@ -1,6 +1,7 @@
 import CPosix
 import Foundation
 import HeraldModel
+import HeraldService
 import NIOCore
 import NIOPosix
 

@@ -1,5 +1,6 @@
 import Foundation
 import HeraldListener
+import HeraldService
 
 /// Judges the owner and the mode of a file or folder of a data folder.
 struct FileCheck {
@@ -7,7 +8,7 @@ struct FileCheck {
     /// In bits, with the kind.
     let mode: mode_t
     let owner: UInt32
-    /// The owner of the data folder, as whom the service runs.
+    /// The user that runs the service: the owner of the data folder.
     let service: UInt32
     /// Bits that must not be set.
     let forbidden: mode_t
@@ -48,7 +49,7 @@ struct NameCheck {
         guard local.isDisjoint(with: addresses) else { return .ok("names", "\(name) is \(list), this machine") }
         return .warn(
             "names",
-            "\(name) is \(list), no address of this machine",
+            "\(name) is \(list), which this machine does not have",
             "correct the DNS, unless a load balancer or router there leads here"
         )
     }

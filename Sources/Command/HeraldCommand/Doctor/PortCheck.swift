@@ -1,5 +1,6 @@
 import Foundation
 import HeraldModel
+import HeraldService
 
 /// Judges whether a listener can have its port.
 struct PortCheck {
@@ -40,7 +41,7 @@ struct PortCheck {
         case .foreign:
             return .fail(
                 "port",
-                "\(setting): \(host) is no address of this machine",
+                "\(setting): \(host) is not an address of this machine",
                 "write 0.0.0.0 or an address of this machine as \(setting); names go to hostname"
             )
         case .failed(let reason):

@@ -1,4 +1,5 @@
 import HeraldModel
+import HeraldService
 import HeraldTrust
 
 /// Judges the certificates of a service.
@@ -10,7 +11,7 @@ struct TrustCheck {
     /// The name by which others open the console over TLS, if the configuration says so.
     var consoleName: String?
 
-    /// An authority's end is said so long before.
+    /// How long before the end of an authority the check warns.
     private static let notice = Duration.seconds(180 * 86_400)
 
     var findings: [DoctorFinding] {

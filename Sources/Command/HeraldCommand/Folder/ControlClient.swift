@@ -3,6 +3,7 @@ import Foundation
 import HTTPTypes
 import HeraldConsole
 import HeraldModel
+import HeraldService
 import HeraldWeb
 import NIOCore
 import NIOHTTP1

@@ -1,5 +1,6 @@
 import Foundation
 import HeraldModel
+import HeraldService
 
 /// The addresses of a running service as variables of a shell: `herald status --env`.
 ///

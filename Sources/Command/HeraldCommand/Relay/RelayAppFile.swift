@@ -1,6 +1,7 @@
 import Foundation
 import HeraldModel
 import HeraldRelay
+import HeraldService
 import Yams
 
 /// Reads the key `apps` of the configuration file: a list of mappings, one for each app, team or environment.
@@ -21,7 +22,13 @@ enum RelayAppFile {
             }
             let rows = RelayAppSettings.fileRows
             let settings = Settings(
-                values: try SettingsFile.values(mapping, keys: rows.map(\.key), path: path, of: .relay)
+                values: try SettingsFile.values(
+                    mapping,
+                    keys: rows.map(\.key),
+                    path: path,
+                    of: .relay,
+                    known: SettingsFile.Kind.all
+                )
             )
             var values = RelayAppValues()
             for row in rows { try row.read(settings, &values) }

@@ -2,6 +2,7 @@ import Foundation
 import HeraldModel
 import HeraldProvider
 import HeraldRelay
+import HeraldService
 import HeraldTrust
 
 /// The settings of one app, one row each: options of `herald relay run`, and keys of a block of `apps`.

@@ -1,4 +1,5 @@
 import ArgumentParser
+import HeraldService
 
 /// `herald relay`: a queue in a database, and the daemon that sends its rows.
 struct RelayCommand: AsyncParsableCommand {

@@ -3,6 +3,7 @@ import Foundation
 import HeraldMailbox
 import HeraldModel
 import HeraldRelay
+import HeraldService
 
 /// The queue of a command of `herald relay`.
 struct RelayDatabaseOptions: ParsableArguments {

@@ -4,6 +4,7 @@ import HeraldConsole
 import HeraldMailbox
 import HeraldModel
 import HeraldRelay
+import HeraldService
 
 /// `herald relay status`: the state of the queue.
 struct RelayStatus: AsyncParsableCommand {

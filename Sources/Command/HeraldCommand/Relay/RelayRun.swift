@@ -5,6 +5,7 @@ import HeraldConsole
 import HeraldMailbox
 import HeraldModel
 import HeraldRelay
+import HeraldService
 import Logging
 import ServiceLifecycle
 import UnixSignals

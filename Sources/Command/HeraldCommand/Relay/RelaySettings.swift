@@ -3,6 +3,7 @@ import Configuration
 import Foundation
 import HeraldModel
 import HeraldRelay
+import HeraldService
 import Logging
 
 /// The configuration of the relay's daemon.

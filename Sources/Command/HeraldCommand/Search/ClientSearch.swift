@@ -1,5 +1,6 @@
 import HeraldConsole
 import HeraldModel
+import HeraldService
 import NIOHTTP1
 
 extension ControlClient {

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import HeraldService
 
 /// The options of every command that works on a data folder.
 struct DataOptions: ParsableArguments {

@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import HeraldModel
 import HeraldProvider
+import HeraldService
 
 /// The service of a client command, and the authority that it trusts.
 ///

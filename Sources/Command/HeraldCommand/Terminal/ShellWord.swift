@@ -1,3 +1,5 @@
+import HeraldService
+
 /// A text as one word of a shell command.
 enum ShellWord {
     /// The text, in single quotes if it has characters that may mean something to a shell.

@@ -1,5 +1,6 @@
 import Foundation
 import HeraldJSON
+import HeraldService
 
 /// Writes to standard output and standard error.
 ///

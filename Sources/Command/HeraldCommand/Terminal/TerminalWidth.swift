@@ -1,3 +1,5 @@
+import HeraldService
+
 /// How many columns of a terminal a text takes: two for a wide character of East Asia or an emoji (Unicode Standard Annex
 /// 11, classes W and F), none for a mark on top of another character.
 enum TerminalWidth {

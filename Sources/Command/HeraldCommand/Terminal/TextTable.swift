@@ -1,3 +1,5 @@
+import HeraldService
+
 /// Rows under a heading, in columns as wide as their widest text.
 struct TextTable {
     private var rows: [[String]]

@@ -1,3 +1,4 @@
+import HeraldService
 import HeraldTrust
 
 /// Instructions for clients in which Apple's host is fixed: how to direct them to this service.

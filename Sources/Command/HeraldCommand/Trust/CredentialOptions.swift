@@ -1,5 +1,6 @@
 import ArgumentParser
 import HeraldModel
+import HeraldService
 import HeraldTrust
 
 /// Reads the options of commands that issue credentials.

@@ -2,6 +2,7 @@ import Foundation
 import HeraldConsole
 import HeraldMailbox
 import HeraldModel
+import HeraldService
 import HeraldStores
 import HeraldTrust
 
@@ -77,19 +78,5 @@ enum TrustChange {
     static func now(of service: ControlClient) async -> WallTime {
         let reading = try? await service.ask(AdminAPI.clock)
         return reading.flatMap { WallTime(rfc3339: $0.now) } ?? ServiceClock().now()
-    }
-}
-
-extension CommandError {
-    /// Translates an error of the trust folder.
-    init(_ error: TrustError) {
-        let code: Code =
-            switch error.code {
-            case .invalidArgument, .unknownID, .alreadyRevoked, .noSigningKey, .badRequest, .notInvited, .tooMany:
-                .refused
-            case .unreadable, .unwritable: .file
-            default: .folder
-            }
-        self.init(code, error.message)
     }
 }

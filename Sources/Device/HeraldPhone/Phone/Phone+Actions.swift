@@ -219,7 +219,7 @@ extension Phone {
         }
         for language in languages where !isCode(language) {
             let shown = String(language.prefix(40))
-            throw DeviceError(.notPossible, "\"\(shown)\" is no language code: write one like de or pt-BR")
+            throw DeviceError(.notPossible, "\"\(shown)\" is not a language code: write one like de or pt-BR")
         }
     }
 

@@ -108,7 +108,7 @@ extension Phone {
         if let name = switches.timeZone, name != PhoneSwitches.machineZone, TimeZone(identifier: name) == nil {
             throw DeviceError(
                 .notPossible,
-                "\"\(name.prefix(64))\" is no time zone: write one like Europe/Berlin, or \(PhoneSwitches.machineZone)"
+                "\"\(name.prefix(64))\" is not a time zone: write one like Europe/Berlin, or \(PhoneSwitches.machineZone)"
             )
         }
     }

@@ -89,7 +89,7 @@ extension Payload {
     ///   - pushType: Push type, which sets the maximum length.
     ///   - custom: A value that encodes to a JSON object without the key `aps`.
     /// - Returns: A value for ``PushRequest/payload``.
-    /// - Throws: ``ProviderError/Code/badRequest`` as ``encoded(for:)``, or if `custom` is no object or has the key `aps`.
+    /// - Throws: ``ProviderError/Code/badRequest`` as ``encoded(for:)``, or if `custom` is not an object or has the key `aps`.
     public func encoded(for pushType: PushType, custom: some Encodable) throws -> [UInt8] {
         let custom = try JSON.Object(of: custom, "the custom data")
         guard custom["aps"] == nil else {

@@ -12,7 +12,7 @@ struct JournalMonitor: Sendable {
                 guard let journal = route.journal else { continue }
                 let unused = NotificationID(high: .random(in: 0...UInt64.max), low: .random(in: 0...UInt64.max))
                 let result = await journal.result(of: unused, since: context.clock.now() + .seconds(86_400))
-                // A shutdown is no failure.
+                // A shutdown is not a failure.
                 if !Task.isCancelled { context.noteJournal(result, of: route) }
             }
             guard (try? await Task.sleep(for: context.configuration.progressPause)) != nil else { return }

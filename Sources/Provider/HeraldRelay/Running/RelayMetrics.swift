@@ -13,7 +13,7 @@ struct RelayMetrics: Sendable {
     let sending = Timer(label: "herald_relay_send_duration_seconds")
     let inFlight = Gauge(label: "herald_relay_rows_in_flight")
     let breakers = Gauge(label: "herald_relay_breakers_open")
-    /// Recorded when somebody asks for the metrics.
+    /// Recorded at each scrape of the metrics.
     let ready = Gauge(label: "herald_relay_ready")
     private let oldest = Gauge(label: "herald_relay_oldest_unsent_seconds")
     private let queued = Gauge(label: "herald_relay_rows_queued")

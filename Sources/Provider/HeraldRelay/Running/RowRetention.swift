@@ -50,7 +50,7 @@ struct RowRetention: Sendable {
             )
         } catch {
             isDone = false
-            // A shutdown is no failure.
+            // A shutdown is not a failure.
             if !Task.isCancelled {
                 context.logger.warning(
                     "old rows are not deleted; the relay tries again in a minute",

@@ -56,7 +56,7 @@ package struct SQLRelayStore: RelayStore {
 
     /// Calls `answer` when the database has answered or refused, or a statement before makes progress.
     ///
-    /// A long statement delays all others of a SQLite file. It is no hang.
+    /// A long statement delays all others of a SQLite file. It is not a hang.
     package func probe(_ answer: @escaping @Sendable () -> Void) async {
         let (database, start) = (database, database.progressCount)
         await withTaskGroup(of: Void.self) { group in

@@ -12,7 +12,7 @@ package struct AuditThrottle: Sendable {
     private struct Kind: Hashable, Sendable {
         /// Name of the caller, or of the one who signed in.
         let who: String?
-        /// The network of somebody who showed no valid proof.
+        /// The network of a caller without a valid code or token.
         var network: GuesserNetwork?
         let proof: ConsoleCaller.Proof?
         let action: String

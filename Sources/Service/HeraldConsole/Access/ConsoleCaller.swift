@@ -56,16 +56,21 @@ package struct ConsoleContext: RequestContext {
     /// The client's IP address; `socket` at the socket.
     var address: String { channel.remoteAddress?.ipAddress ?? "socket" }
 
-    /// Does work that waits, and ends it once its caller's token or session has ended.
+    /// Whether the caller still waits for the answer, and may have it.
+    var isServed: Bool { isStillIn() && channel.isActive }
+
+    /// Does work that waits, and ends it once its caller has gone, or its token or session has ended.
     func whileIn<Result: Sendable>(_ work: @escaping @Sendable () async throws -> Result) async throws -> Result {
-        try await withThrowingTaskGroup(of: Result?.self) { [isStillIn] group in
+        try await withThrowingTaskGroup(of: Result?.self) { group in
             group.addTask { try await work() }
             group.addTask {
-                while isStillIn() { try await Task.sleep(for: .seconds(1)) }
+                while isServed { try await Task.sleep(for: .seconds(1)) }
                 return nil
             }
             defer { group.cancelAll() }
-            guard let result = try await group.next() ?? nil, isStillIn() else { throw ConsoleGate.isUnknown }
+            let result = try await group.next() ?? nil
+            guard isStillIn() else { throw ConsoleGate.isUnknown }
+            guard let result else { throw CancellationError() }
             return result
         }
     }

@@ -1,6 +1,6 @@
 import HeraldModel
 
-/// The origin of somebody's access: its end ends all that was made with it.
+/// The origin of a caller's access, with which everything ends that was made with it.
 enum ConsoleGround: Hashable, Sendable {
     /// The control socket or `run/admin.token`, which end with the process.
     case process

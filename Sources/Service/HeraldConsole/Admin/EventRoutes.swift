@@ -42,8 +42,8 @@ final class EventRoutes: Sendable {
             clock: ContinuousClock(),
             greets: true,
             watch: { signal in
-                // Whoever signs out, or whose token is revoked, sees no more.
-                while context.isStillIn() {
+                // A caller who signs out, or whose token is revoked, gets no further events.
+                while context.isServed {
                     for _ in 0..<4 {
                         signal()
                         guard (try? await Task.sleep(for: Self.interval)) != nil else { return }

@@ -2,7 +2,7 @@ package import HeraldModel
 import HeraldWeb
 import Hummingbird
 
-/// Searches of the journal, and lives of notifications.
+/// Searches the journal, and reads the history of a notification.
 package protocol JournalSearching: Sendable {
     /// - Throws: ``AdminError`` for a search that makes no sense, ``HeraldWeb/WebRefusal`` 503 if too many wait.
     func search(_ request: JournalSearchRequest) async throws -> JournalSearchAnswer

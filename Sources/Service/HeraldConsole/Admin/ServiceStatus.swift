@@ -52,7 +52,7 @@ package struct ServiceStatus: Codable, Hashable, Sendable {
         self.now = now.rfc3339
     }
 
-    /// The members that change seldom and that people must know of.
+    /// The members that rarely change, and that people must know.
     package struct Signs: Hashable, Sendable {
         let environments: [PushEnvironment]
         let drills: [Int]

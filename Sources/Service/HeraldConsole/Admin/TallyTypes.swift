@@ -13,7 +13,7 @@ package struct TallyQuestion: Codable, Hashable, Sendable {
 
     /// The most days in one question.
     package static let mostDays: Int64 = 31
-    /// The most hours in one question: so many days touch one hour more.
+    /// The most hours in one question: 31 days touch one hour more than they have.
     package static let mostHours = mostDays * 24 + 1
 
     /// A topic; nil for the lines of all apps.

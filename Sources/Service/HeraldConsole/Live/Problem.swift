@@ -23,7 +23,7 @@ package enum ProblemKind: String, Codable, CaseIterable, Sendable {
         /// The service does not work.
         case problem
         case warning
-        /// Somebody wanted it so.
+        /// Somebody switched it on, such as a drill.
         case notice
     }
 

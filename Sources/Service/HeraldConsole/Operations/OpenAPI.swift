@@ -1,17 +1,18 @@
 import HTTPTypes
 import HeraldJSON
+import HeraldModel
 
 /// The description of the console's requests: OpenAPI 3.1, made from the rows.
 package enum OpenAPI {
     /// The description as YAML.
     /// - Throws: A fault of a type, for its author.
-    package static func yaml(of rows: [OperationRow], version: String) throws -> String {
+    package static func yaml(of rows: [OperationRow]) throws -> String {
         var text = ""
-        write(try description(of: rows, version: version), indent: 0, to: &text)
+        write(try description(of: rows), indent: 0, to: &text)
         return text
     }
 
-    static func description(of rows: [OperationRow], version: String) throws -> JSON {
+    static func description(of rows: [OperationRow]) throws -> JSON {
         let book = SchemaBook()
         var paths = openPaths(health: try book.schema(of: HealthReport.self))
         for row in rows where !row.isForSocket {
@@ -23,7 +24,7 @@ package enum OpenAPI {
             ["description": "The error and its remedy.", "content": content(try book.schema(of: Failure.self))] as JSON
         return [
             "openapi": "3.1.0",
-            "info": ["title": "Herald's console", "version": .string(version), "description": .string(introduction)],
+            "info": ["title": "Herald's console", "version": .string(Version.number), "description": .string(introduction)],
             "servers": [["url": "http://127.0.0.1:2190"]],
             "security": [["token": []], ["session": []]],
             "paths": .object(paths),

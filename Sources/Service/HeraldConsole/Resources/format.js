@@ -27,7 +27,7 @@ function dates(options) {
 /** A text that no line break parts. */
 const whole = (text) => text.replaceAll(" ", "\u00a0");
 
-/** A time in a format; what is no time is shown as none. */
+/** A time in a format; what is not a time is shown as none. */
 function written(options, time) {
   const date = new Date(time);
   return Number.isNaN(date.getTime()) ? "–" : whole(dates(options).format(date));

@@ -28,7 +28,7 @@ package enum StateGuide {
         case .refusedByEndedConnections:
             (
                 "The device's MQTT client ended its connection each time the notification came.",
-                "Herald sends it no more. The client's log says what it cannot read; newer notifications are sent."
+                "Herald does not send it again. The client's log says what it cannot read; newer notifications are sent."
             )
         case .storedTokenMissing:
             (
@@ -55,7 +55,7 @@ package enum StateGuide {
         case .storedBudget:
             (
                 "It waits, because the app has used up its background pushes.",
-                "Send fewer background pushes; some few an hour are sent."
+                "Send fewer background pushes; a few an hour are sent."
             )
         case .storedBeforeDelivery: ("It is safe in the cluster, and goes to the device next.", "")
         case .replaced:

@@ -49,7 +49,7 @@ final class RefusedDeviceHandler: ChannelInboundHandler {
         context.writeAndFlush(wrapOutboundOut(bytes), promise: nil)
     }
 
-    /// A fault that may pass is no final refusal: a late revocation list, a wrong clock.
+    /// A fault that may pass is not a final refusal: a late revocation list, a wrong clock.
     private var code: MQTTReasonCode {
         switch fault.code {
         case .revocationUnknown, .notYetValid: .serverUnavailable

@@ -41,7 +41,7 @@ package struct CourierConfiguration: Sendable {
     package var tokenGrace: Duration?
     /// Notifications in flight to one device at the most, whatever receive maximum it names.
     ///
-    /// 128: the post office hands over no more.
+    /// 128: the post office hands over nothing further.
     package var largestWindow = 128
     /// Notifications in flight to a 3.1.1 device, which cannot name a receive maximum.
     ///

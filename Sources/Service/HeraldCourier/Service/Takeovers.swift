@@ -115,7 +115,7 @@ final class Takeovers: Sendable {
 struct TakeoverLimiter {
     enum Decision: Hashable {
         case permitted
-        /// The operator is told once for each such minute.
+        /// The log says so once for each such minute.
         case refused(isFirst: Bool)
     }
 

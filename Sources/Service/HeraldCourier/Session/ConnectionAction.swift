@@ -13,7 +13,7 @@ enum ConnectionAction: Hashable, Sendable {
     case sendToken(AppNumber, DeviceToken, qualityOfService: UInt8)
     /// Deliver the app's notifications on this connection.
     case open(AppNumber, qualityOfService: UInt8)
-    /// Deliver no more of them; those handed over may still be sent.
+    /// Stop delivering them; those handed over may still be sent.
     case close(AppNumber)
     /// Deliver none of the app's notifications until the device has presented its token.
     case withhold(AppNumber)
@@ -30,7 +30,7 @@ enum ConnectionAction: Hashable, Sendable {
     /// Log a refusal or an end.
     case log(ConnectionFault)
     case logRefusedTopic(RefusedTopic)
-    /// Log and count that the notifications of so many apps wait, because the device has not presented their tokens.
+    /// Log and count the number of apps whose notifications wait, because the device has not presented their tokens.
     case reportMissingTokens(apps: Int)
 }
 

@@ -160,7 +160,7 @@ enum PeerEnd: Hashable, Sendable {
 extension RepeatedEnds.Cause {
     /// The cause of an end, so long after the last message was written.
     ///
-    /// A DISCONNECT without a failure, or for the sake of load or of an operator, is no reaction to a packet.
+    /// A DISCONNECT without a failure, or for the sake of load or of an operator, is not a reaction to a packet.
     init(_ end: PeerEnd, after time: Duration) {
         switch end {
         case .closed: self = .closed(after: time)

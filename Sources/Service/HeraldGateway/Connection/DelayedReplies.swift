@@ -5,7 +5,7 @@ import NIOCore
 final class RequestDrill {
     /// The accepted notification whose answer is withheld, for the journal.
     var withholds: Notification?
-    /// The notification whose payload asks for a drill in vain, for the journal once it is accepted.
+    /// The notification whose payload asks for a drill without effect, for the journal once it is accepted.
     var unheeded: Notification?
     /// The answer is not sent before this time.
     var answerAt = NIODeadline.uptimeNanoseconds(0)

@@ -10,7 +10,7 @@ package enum JournalOutcome: String, Codable, CaseIterable, Sendable {
     case sentToSubscribers = "sent_to_subscribers"
     /// The service refused the request.
     case refused
-    /// A drill refused or lost the notification, or withheld its answer; or its payload asked for one in vain.
+    /// A drill refused or lost the notification, or withheld its answer; or its payload asked for one that did not run.
     case drilled
 
     package init(_ state: JournalState) {

@@ -248,7 +248,7 @@ struct DeliveryShard {
         if !endDetached(envelope, .storeFailed) { add(.settle(outcome), to: envelope) }
     }
 
-    /// Counts the report of a write that is no delivery of the device's connection.
+    /// Counts the report of a write that is not a delivery of the device's connection.
     private mutating func confirmWrite(_ slot: Slot, _ index: SlotTable.Index?, _ connection: DeviceConnection?) {
         if connection?.confirmWrite(slot.app) != true { slots.confirmWrite(at: index) }
     }

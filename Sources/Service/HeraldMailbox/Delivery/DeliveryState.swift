@@ -33,7 +33,7 @@ enum DeliveryState: Hashable {
     case stored(sequence: UInt64)
     /// Finished by the device before the store has confirmed it.
     case finishedWhileStoring(JournalState)
-    /// The device acknowledged a newer notification of the app first; this one is in the store no more.
+    /// The device acknowledged a newer notification of the app first; this one is no longer in the store.
     case replaced
     /// The same before the store has confirmed this one.
     case replacedWhileStoring(by: NotificationID)

@@ -3,7 +3,7 @@ import Synchronization
 /// New lines of the journal, for those who watch it.
 ///
 /// The store publishes the lines of each commit while ``isFollowed``. A ring keeps the newest, and each subscriber takes
-/// what is new when it comes to it. One that is too slow skips lines, and is told how many.
+/// what is new when it comes to it. A slow one skips lines, and learns how many.
 package final class JournalFeed: Sendable {
     /// The number of lines that the ring keeps.
     package static let capacity = 4096

@@ -13,7 +13,7 @@ package enum AppOrigin: Hashable, Sendable {
 struct NameBudgets {
     enum Decision: Hashable {
         case granted
-        /// The operator is told of the first refusal of a day.
+        /// The log has the first refusal of a day.
         case refused(isFirst: Bool)
     }
 

@@ -115,7 +115,7 @@ enum DigestSummary {
         return bytes
     }
 
-    /// - Returns: nil if the bytes are no summary.
+    /// - Returns: nil if the bytes are not a summary.
     static func read(_ bytes: UnsafeRawBufferPointer) -> JournalSummary? {
         var offset = 0
         func next<Value: FixedWidthInteger>(_ type: Value.Type) -> Value? {

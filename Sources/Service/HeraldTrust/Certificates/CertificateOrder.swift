@@ -25,7 +25,7 @@ struct CertificateOrder {
         }
     }
 
-    /// The certificates, those that are no part of the chain last; nil if the key belongs to none.
+    /// The certificates, those that are not part of the chain last; nil if the key belongs to none.
     static func chain(_ certificates: [[UInt8]], of key: Certificate.PublicKey) -> [[UInt8]]? {
         let bits = key.subjectPublicKeyInfoBytes
         var rest = certificates.map(Fields.init)

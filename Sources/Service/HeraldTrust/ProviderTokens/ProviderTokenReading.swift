@@ -2,7 +2,7 @@ package import HeraldModel
 
 /// The parts of a provider token in plain text, for people who look for their mistake.
 package struct ProviderTokenReading: Hashable, Sendable {
-    /// JSON as the token has it; nil if the part is no base64url or no text.
+    /// JSON as the token has it; nil if the part is not base64url, or not text.
     package let header: String?
     package let claims: String?
     /// The key and the team that the token names, and its `iat`; nil if the token is malformed.

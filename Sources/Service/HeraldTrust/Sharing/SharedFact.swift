@@ -5,7 +5,7 @@ import HeraldModel
 /// A part of the trust that the nodes of a cluster share.
 ///
 /// Everything that a service issued, and every decision of its operators, is a fact of its own, so that changes at different
-/// nodes seldom touch the same one. Facts are merged (``merge(log:own:)``); none is ever removed.
+/// nodes rarely touch the same one. Facts are merged (``merge(log:own:)``), and never removed.
 package enum SharedFact: Hashable, Sendable, Codable {
     case file(SharedFile)
     case tokenKeys(TokenKeyRing.Document)

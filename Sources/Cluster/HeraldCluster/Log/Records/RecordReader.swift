@@ -11,7 +11,7 @@ package struct RecordReader {
         self.kind = kind
     }
 
-    /// The error for bytes that are no such record.
+    /// The error for bytes that are not such a record.
     package var damaged: RecordError { .damaged(kind: "\(kind)") }
 
     /// The value of a field, unless it is nil.

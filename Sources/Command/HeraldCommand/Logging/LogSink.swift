@@ -1,6 +1,0 @@
-/// The output of a log.
-///
-/// It gets whole lines, so that lines of several threads never mix.
-protocol LogSink: Sendable {
-    func write(_ line: [UInt8])
-}

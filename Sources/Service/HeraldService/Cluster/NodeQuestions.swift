@@ -1,0 +1,111 @@
+import Foundation
+package import HeraldCluster
+package import HeraldConsole
+import NIOCore
+
+/// Questions between the nodes, and of `herald cluster` to them.
+///
+/// Their bodies are JSON, so nodes of two versions understand each other during an upgrade.
+package struct NodeQuestions: Sendable {
+    package let exchange: NodeExchange
+
+    package init(exchange: NodeExchange) {
+        self.exchange = exchange
+    }
+
+    /// Answers what other nodes and `herald cluster` ask of this one.
+    /// - Parameters:
+    ///   - journal: The lines of this node's own journal.
+    ///   - search: The lines of a search in it.
+    ///   - tallies: The numbers of lines in it.
+    ///   - report: The state of this node.
+    package func answer(
+        journal: @escaping @Sendable (JournalQuestion, _ limit: Int) async throws -> [JournalEntry],
+        search: @escaping @Sendable (SearchInquiry) async throws -> NodeSearchPage,
+        tallies: @escaping @Sendable (TallyQuestion) async throws -> [Int64: [String: Int]],
+        report: @escaping @Sendable () -> NodeReport
+    ) {
+        exchange.receive(.journal) { payload, _, reply in
+            guard let inquiry = Self.decode(payload, as: JournalInquiry.self), let question = inquiry.question else {
+                return
+            }
+            Task {
+                // Without an answer, the asking node says that the lines of this one are missing.
+                guard let lines = try? await journal(question, inquiry.limit), let body = Self.encode(lines) else {
+                    return
+                }
+                reply(body)
+            }
+        }
+        exchange.receive(.search) { payload, _, reply in
+            guard let inquiry = Self.decode(payload, as: SearchInquiry.self) else { return }
+            Task {
+                guard let page = try? await search(inquiry), let body = Self.encode(page) else { return }
+                reply(body)
+            }
+        }
+        exchange.receive(.tallies) { payload, _, reply in
+            guard let question = Self.decode(payload, as: TallyQuestion.self) else { return }
+            Task {
+                guard let counts = try? await tallies(question), let body = Self.encode(counts) else { return }
+                reply(body)
+            }
+        }
+        exchange.receive(.state) { _, _, reply in
+            // Health looks at the disk, and must not hold up the messages of other nodes.
+            Task {
+                if let body = Self.encode(report()) { reply(body) }
+            }
+        }
+    }
+
+    /// The lines of other nodes' journals, by node; nodes without an answer within ``ClusterLimits/answerTime`` are absent.
+    package func journal(
+        _ question: JournalQuestion,
+        limit: Int,
+        of nodes: Set<NodeName>
+    ) async -> [NodeName: [JournalEntry]] {
+        guard let body = Self.encode(JournalInquiry(question, limit: limit)) else { return [:] }
+        let answers = await answers(to: body, as: .journal, of: nodes)
+        return answers.compactMapValues { Self.decode($0, as: [JournalEntry].self) }
+    }
+
+    /// The lines that a search finds on other nodes; nodes without an answer are absent.
+    package func search(_ inquiry: SearchInquiry, of nodes: Set<NodeName>) async -> [NodeName: NodeSearchPage] {
+        guard !nodes.isEmpty, let body = Self.encode(inquiry) else { return [:] }
+        let answers = await answers(to: body, as: .search, of: nodes)
+        return answers.compactMapValues { Self.decode($0, as: NodeSearchPage.self) }
+    }
+
+    /// The numbers of lines in other nodes' journals, by hour; nodes without an answer are absent.
+    func tallies(_ question: TallyQuestion, of nodes: Set<NodeName>) async -> [NodeName: [Int64: [String: Int]]] {
+        guard !nodes.isEmpty, let body = Self.encode(question) else { return [:] }
+        let answers = await answers(to: body, as: .tallies, of: nodes)
+        return answers.compactMapValues { Self.decode($0, as: [Int64: [String: Int]].self) }
+    }
+
+    /// The states of nodes; nodes without an answer within ``ClusterLimits/answerTime`` are absent.
+    package func reports(of nodes: Set<NodeName>) async -> [NodeName: NodeReport] {
+        await answers(to: ByteBuffer(), as: .state, of: nodes).compactMapValues { Self.decode($0, as: NodeReport.self) }
+    }
+
+    private func answers(
+        to question: ByteBuffer,
+        as kind: NodeMessageKind,
+        of nodes: Set<NodeName>
+    ) async -> [NodeName: ByteBuffer] {
+        await withCheckedContinuation { continuation in
+            exchange.ask(question, as: kind, of: nodes, within: ClusterLimits.answerTime) {
+                continuation.resume(returning: $0)
+            }
+        }
+    }
+
+    private static func encode(_ value: some Encodable) -> ByteBuffer? {
+        (try? JSONEncoder().encode(value)).map { ByteBuffer(bytes: $0) }
+    }
+
+    private static func decode<Value: Decodable>(_ body: ByteBuffer, as type: Value.Type) -> Value? {
+        try? JSONDecoder().decode(type, from: Data(body.readableBytesView))
+    }
+}

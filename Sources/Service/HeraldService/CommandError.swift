@@ -1,0 +1,62 @@
+package import HeraldTrust
+
+/// The failure of a command, in one line that says what is wrong and how to fix it.
+package struct CommandError: Error, Hashable {
+    /// The kind of failure.
+    ///
+    /// Errors are equal if their kinds are.
+    package enum Code: Hashable, Sendable {
+        /// An option, a variable or a key of the configuration file has a value that is not allowed.
+        case configuration
+        /// A file cannot be read or written.
+        case file
+        /// A file that the settings name is missing, forbidden, open to others, or not what it should be.
+        case unusableFile
+        /// The data folder is missing, damaged, open to others, or not Herald's.
+        case folder
+        /// Another process works on the data folder.
+        case folderInUse
+        /// A listener cannot listen on its address.
+        case port
+        /// The other side refused.
+        case refused
+        /// The service has refused this device for good.
+        case dismissed
+        /// The other side does not answer.
+        case unreachable
+    }
+
+    package let code: Code
+    package let message: String
+
+    package init(_ code: Code, _ message: String) {
+        self.code = code
+        self.message = message
+    }
+
+    package static func == (left: CommandError, right: CommandError) -> Bool {
+        left.code == right.code
+    }
+
+    package func hash(into hasher: inout Hasher) {
+        hasher.combine(code)
+    }
+}
+
+extension CommandError: CustomStringConvertible {
+    package var description: String { message }
+}
+
+extension CommandError {
+    /// Translates an error of the trust folder.
+    package init(_ error: TrustError) {
+        let code: Code =
+            switch error.code {
+            case .invalidArgument, .unknownID, .alreadyRevoked, .noSigningKey, .badRequest, .notInvited, .tooMany:
+                .refused
+            case .unreadable, .unwritable: .file
+            default: .folder
+            }
+        self.init(code, error.message)
+    }
+}
