@@ -188,7 +188,7 @@ struct EchoedText: Codable, Hashable, Sendable {
         "control/echo",
         role: .admin,
         .reads,
-        "Answers with its body."
+        says: "Answers with its body."
     )
 }
 

@@ -9,7 +9,7 @@ struct OperationRowTests {
     private let harness = ConsoleHarness()
 
     @Test func `a row without its work keeps the console from starting, and the error names it`() {
-        let row = AdminOperation<EchoedText, EchoedText>(.post, "echoes", role: .viewer, .changes, "Is new.")
+        let row = AdminOperation<EchoedText, EchoedText>(.post, "echoes", role: .viewer, .changes, says: "Is new.")
         let error = #expect(throws: AdminWork.Incomplete.self) { try harness.console(with: row) }
         #expect(error?.description == "the admin API lacks the work or the row of POST /v1/echoes")
     }

@@ -15,8 +15,8 @@ package struct ChannelOrder: Decodable, Hashable, Sendable {
         guard let topic = Topic(try container.decode(String.self, forKey: .topic)) else {
             throw WebRefusal(400, "topic must be a bundle identifier like com.example.app")
         }
-        let name = try container.decodeIfPresent(String.self, forKey: .environment)
-        guard let environment = PushEnvironment(rawValue: name ?? PushEnvironment.production.rawValue) else {
+        let given = try? container.decodeIfPresent(PushEnvironment.self, forKey: .environment) ?? .production
+        guard let environment = given else {
             throw WebRefusal(400, "environment must be production or sandbox")
         }
         let policy = try? container.decode(UInt8.self, forKey: .policy)

@@ -7,7 +7,7 @@ extension AdminAPI {
         "links",
         role: .admin,
         .changes,
-        "Make a one-time link for the page.",
+        says: "Make a one-time link for the page.",
         answer: """
             The code; the link is the address of the page with `#login=` and the code. It works once, for a minute.
             """,
@@ -18,7 +18,7 @@ extension AdminAPI {
         "session",
         role: .none,
         .signsIn,
-        "Sign in with the code of a link, or with a token.",
+        says: "Sign in with the code of a link, or with a token.",
         answer: "The session; the field `set-cookie` has its cookie.",
         more: """
             Give either `code` or `token`. After ten wrong ones within a minute, further wrong ones of that network get 429.
@@ -31,14 +31,14 @@ extension AdminAPI {
         "session",
         role: .viewer,
         .reads,
-        "The caller."
+        says: "The caller."
     )
     package static let signOut = AdminOperation<NoContent, NoContent>(
         .delete,
         "session",
         role: .viewer,
         .signsIn,
-        "Sign out.",
+        says: "Sign out.",
         answer: "The session has ended.",
         status: 204
     )
@@ -47,7 +47,7 @@ extension AdminAPI {
         "sessions",
         role: .admin,
         .reads,
-        "The sessions of browsers.",
+        says: "The sessions of browsers.",
         answer: "The sessions, the newest first."
     )
     package static let endSession = AdminOperation<NoContent, NoContent>(
@@ -55,7 +55,7 @@ extension AdminAPI {
         "sessions/{id}",
         role: .admin,
         .changes,
-        "End a session, its links, and the sessions that were opened with those.",
+        says: "End a session, its links, and the sessions that were opened with those.",
         answer: "The session has ended.",
         status: 204,
         fails: [404]
@@ -65,7 +65,7 @@ extension AdminAPI {
         "tokens",
         role: .admin,
         .reads,
-        "The named tokens that are valid.",
+        says: "The named tokens that are valid.",
         answer: "The tokens, the newest first, without their secrets."
     )
     package static let makeToken = AdminOperation<TokenRequest, TokenEntry>(
@@ -73,7 +73,7 @@ extension AdminAPI {
         "tokens",
         role: .admin,
         .changes,
-        "Make a named token for a tool.",
+        says: "Make a named token for a tool.",
         answer: "The token. Only this answer has its secret.",
         status: 201,
         fails: [409]
@@ -83,7 +83,7 @@ extension AdminAPI {
         "tokens/{id}",
         role: .admin,
         .changes,
-        "Revoke a token, and end the tokens, sessions and links that were made with it.",
+        says: "Revoke a token, and end the tokens, sessions and links that were made with it.",
         answer: "The token is revoked.",
         status: 204,
         fails: [404]
@@ -91,10 +91,10 @@ extension AdminAPI {
     package static let audit = AdminOperation<NoContent, Page<AuditEntry>>(
         .get,
         "audit",
-        [auditLimit, auditBefore],
+        takes: [auditLimit, auditBefore],
         role: .admin,
         .reads,
-        "Who changed what, the newest first.",
+        says: "Who changed what, the newest first.",
         answer: "The lines of the audit."
     )
     static let auditLimit = Parameter("limit", 1...1000, standard: 100, "The most lines of the answer.")

@@ -26,17 +26,27 @@ package struct AdminOperation<Body: Decodable & Sendable, Answer: Sendable>: Sen
     package init(
         _ method: HTTPRequest.Method,
         _ path: String,
-        _ parameters: [any AnyParameter] = [],
+        takes parameters: [any AnyParameter] = [],
         role: LeastRole,
         _ effect: OperationRow.Effect,
-        _ summary: String,
+        says summary: String,
         answer: String = "",
         more: String = "",
         status: Int = 200,
         fails: [Int] = []
     ) where Answer: Decodable {
-        self.init(method, path, parameters, role: role, effect, summary, answer: answer, more: more, status, fails) {
-            book in
+        self.init(
+            method,
+            path,
+            takes: parameters,
+            role: role,
+            effect,
+            says: summary,
+            answer: answer,
+            more: more,
+            status: status,
+            fails: fails
+        ) { book in
             Answer.self == NoContent.self ? nil : ("application/json", try book.schema(of: Answer.self))
         }
     }
@@ -45,14 +55,14 @@ package struct AdminOperation<Body: Decodable & Sendable, Answer: Sendable>: Sen
     package init(
         _ method: HTTPRequest.Method,
         _ path: String,
-        _ parameters: [any AnyParameter],
+        takes parameters: [any AnyParameter],
         role: LeastRole,
         _ effect: OperationRow.Effect,
-        _ summary: String,
+        says summary: String,
         answer: String,
         more: String,
-        _ status: Int,
-        _ fails: [Int],
+        status: Int,
+        fails: [Int],
         schema: @escaping @Sendable (SchemaBook) throws -> (type: String, schema: JSON)?
     ) {
         row = OperationRow(
@@ -148,7 +158,7 @@ package struct OperationRow: Sendable {
             String(path.dropFirst("/v1/".count)),
             role: .admin,
             method == .get ? .reads : .changes,
-            ""
+            says: ""
         ).row
     }
 

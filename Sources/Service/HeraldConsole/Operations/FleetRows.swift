@@ -8,10 +8,10 @@ extension AdminAPI {
     package static let devices = AdminOperation<NoContent, Page<DeviceEntry>>(
         .get,
         "devices",
-        [deviceSearch, connected] + Ask.page,
+        takes: [deviceSearch, connected] + Ask.page,
         role: .viewer,
         .reads,
-        "The enrolled devices, including revoked ones.",
+        says: "The enrolled devices, including revoked ones.",
         answer: "The devices, by identifier. A part may have fewer than `limit`, or none, before the end."
     )
     package static let deviceSearch = Parameter<String>("q", "Part of a name, an identifier or a label: `room=hall`.")
@@ -25,7 +25,7 @@ extension AdminAPI {
         "devices/{id}",
         role: .viewer,
         .reads,
-        "A device with its apps, its connection and the number of notifications that wait.",
+        says: "A device with its apps, its connection and the number of notifications that wait.",
         answer: "The device.",
         fails: [404]
     )
@@ -34,7 +34,7 @@ extension AdminAPI {
         "devices/{id}/labels",
         role: .admin,
         .changes,
-        "Replaces the labels of a device.",
+        says: "Replaces the labels of a device.",
         answer: "The device.",
         fails: [404, 409]
     )
@@ -43,7 +43,7 @@ extension AdminAPI {
         "devices/{id}/revoke",
         role: .admin,
         .changes,
-        "Revokes a device's certificate for ever. The service closes its connection before the answer.",
+        says: "Revokes a device's certificate for ever. The service closes its connection before the answer.",
         answer: "The device.",
         more: revocation,
         fails: [404, 409]
@@ -53,17 +53,17 @@ extension AdminAPI {
         "devices/{id}/disconnect",
         role: .admin,
         .changes,
-        "Closes a device's connection. The device may connect again.",
+        says: "Closes a device's connection. The device may connect again.",
         answer: "The device.",
         fails: [404, 409]
     )
     package static let deviceToken = AdminOperation<NoContent, DeviceTokenEntry>(
         .post,
         "devices/{id}/apps/{topic}/token",
-        [Ask.environment],
+        takes: [Ask.environment],
         role: .sender,
         .changes,
-        "Seals the token of a registered app again. Each answer is a valid token.",
+        says: "Seals the token of a registered app again. Each answer is a valid token.",
         answer: "The token.",
         more: "The environment is needed if the app is registered in both.",
         fails: [404, 409]
@@ -76,10 +76,10 @@ extension AdminAPI {
     package static let invitations = AdminOperation<NoContent, Page<InvitationEntry>>(
         .get,
         "invitations",
-        Ask.page,
+        takes: Ask.page,
         role: .admin,
         .reads,
-        "The invitations for devices, without their codes.",
+        says: "The invitations for devices, without their codes.",
         answer: "The invitations, by identifier."
     )
     package static let invite = AdminOperation<InvitationRequest, InvitationEntry>(
@@ -87,7 +87,7 @@ extension AdminAPI {
         "invitations",
         role: .admin,
         .changes,
-        "Makes an invitation for one device or many.",
+        says: "Makes an invitation for one device or many.",
         answer: "The invitation with its code, which no later answer has.",
         fails: [409]
     )
@@ -96,7 +96,7 @@ extension AdminAPI {
         "invitations/{id}",
         role: .admin,
         .changes,
-        "Withdraws an invitation. Devices that have used it stay.",
+        says: "Withdraws an invitation. Devices that have used it stay.",
         answer: "The invitation.",
         fails: [404, 409]
     )
@@ -104,10 +104,10 @@ extension AdminAPI {
     package static let credentials = AdminOperation<NoContent, Page<CredentialEntry>>(
         .get,
         "credentials",
-        Ask.page,
+        takes: Ask.page,
         role: .viewer,
         .reads,
-        "The certificates and keys of providers, including revoked ones.",
+        says: "The certificates and keys of providers, including revoked ones.",
         answer: "The credentials, by identifier."
     )
     package static let credential = AdminOperation<NoContent, CredentialEntry>(
@@ -115,7 +115,7 @@ extension AdminAPI {
         "credentials/{id}",
         role: .viewer,
         .reads,
-        "A certificate or key of a provider.",
+        says: "A certificate or key of a provider.",
         answer: "The credential.",
         fails: [404]
     )
@@ -124,7 +124,7 @@ extension AdminAPI {
         "credentials/certificate",
         role: .admin,
         .changes,
-        "Issues a provider's certificate for a request. The private key stays with its owner.",
+        says: "Issues a provider's certificate for a request. The private key stays with its owner.",
         answer: "The certificate, which is in force.",
         fails: [409]
     )
@@ -133,7 +133,7 @@ extension AdminAPI {
         "credentials/key",
         role: .admin,
         .changes,
-        "Takes the public half of a provider's key, for tokens that its owner signs.",
+        says: "Takes the public half of a provider's key, for tokens that its owner signs.",
         answer: "The key, which is in force. Its identifier is the tokens' `kid`.",
         fails: [409]
     )
@@ -142,7 +142,7 @@ extension AdminAPI {
         "credentials/{id}/revoke",
         role: .admin,
         .changes,
-        "Revokes a credential for ever. It takes effect on open connections before the answer.",
+        says: "Revokes a credential for ever. It takes effect on open connections before the answer.",
         answer: "The credential.",
         more: revocation,
         fails: [404, 409]
@@ -152,7 +152,7 @@ extension AdminAPI {
         "trust/reload",
         role: .admin,
         .changes,
-        "Reloads the trust folder now.",
+        says: "Reloads the trust folder now.",
         answer: "The service.",
         fails: [404, 409]
     )
@@ -160,20 +160,20 @@ extension AdminAPI {
     package static let apps = AdminOperation<NoContent, Page<AppEntry>>(
         .get,
         "apps",
-        [Ask.topic, unused] + Ask.page,
+        takes: [Ask.topic, unused] + Ask.page,
         role: .viewer,
         .reads,
-        "The app names that the service knows, with their use; and the topics that a team owns and no app has.",
+        says: "The app names that the service knows, with their use; and the topics that a team owns and no app has.",
         answer: "The apps, by topic. Topics that no app has are missing if only unused apps are listed."
     )
     package static let unused = Parameter<Bool>("unused", "Whether only apps that can be forgotten are listed.")
     package static let forgetApp = AdminOperation<NoContent, [AppEntry]>(
         .post,
         "apps/{topic}/forget",
-        [Ask.environment],
+        takes: [Ask.environment],
         role: .admin,
         .changes,
-        "Forgets an app that no device has registered and that has no channel.",
+        says: "Forgets an app that no device has registered and that has no channel.",
         answer: "The forgotten apps.",
         fails: [404, 409]
     )
@@ -181,10 +181,10 @@ extension AdminAPI {
     package static let channels = AdminOperation<NoContent, Page<ChannelEntry>>(
         .get,
         "channels",
-        [Ask.topic] + Ask.page,
+        takes: [Ask.topic] + Ask.page,
         role: .viewer,
         .reads,
-        "Broadcast channels, with counts of their messages.",
+        says: "Broadcast channels, with counts of their messages.",
         answer: "The channels, by identifier."
     )
     package static let makeChannel = AdminOperation<ChannelOrder, ChannelEntry>(
@@ -192,7 +192,7 @@ extension AdminAPI {
         "channels",
         role: .sender,
         .changes,
-        "Makes a broadcast channel.",
+        says: "Makes a broadcast channel.",
         answer: "The channel.",
         more: """
             A sender makes channels in the sandbox only, an admin in both environments. Providers reach the channel as one of \
@@ -204,10 +204,10 @@ extension AdminAPI {
     package static let deleteChannel = AdminOperation<NoContent, ChannelEntry>(
         .delete,
         "channels/{id}",
-        [channel],
+        takes: [channel],
         role: .sender,
         .changes,
-        "Deletes a broadcast channel with its stored message, at a sender's request in the sandbox only.",
+        says: "Deletes a broadcast channel with its stored message, at a sender's request in the sandbox only.",
         answer: "The last state of the channel.",
         fails: [404, 409]
     )

@@ -9,10 +9,10 @@ extension AdminAPI {
     package static let journal = AdminOperation<NoContent, [JournalEntry]>(
         .get,
         "journal",
-        [journalID, journalDevice, journalTopic, journalLimit],
+        takes: [journalID, journalDevice, journalTopic, journalLimit],
         role: .viewer,
         .reads,
-        "Outcomes of notifications, oldest line first; the newest ones if there are more than `limit`.",
+        says: "Outcomes of notifications, oldest line first; the newest ones if there are more than `limit`.",
         answer: """
             The lines. In a cluster the field `herald-missing-nodes` names the nodes that did not answer within 2 s, with \
             commas between them; their lines are missing.
@@ -53,7 +53,7 @@ extension AdminAPI {
         "journal/search",
         role: .viewer,
         .reads,
-        "Lines of the journal that a search finds, newest first; in a cluster those of all nodes.",
+        says: "Lines of the journal that a search finds, newest first; in a cluster those of all nodes.",
         answer: "A page of lines.",
         more: """
             A page ends after 150 ms of search, perhaps without a line; `cursor` goes on from there. The search is in the \
@@ -63,10 +63,10 @@ extension AdminAPI {
     package static let notificationLife = AdminOperation<NoContent, JournalLife>(
         .get,
         "journal/{id}",
-        [Ask.notification, lifeWait, lifeGoal],
+        takes: [Ask.notification, lifeWait, lifeGoal],
         role: .viewer,
         .reads,
-        "The life of one notification, with what each line means.",
+        says: "The life of one notification, with what each line means.",
         answer: "Its lines, whether or not it has come to what `until` says.",
         fails: [404]
     )
@@ -80,10 +80,10 @@ extension AdminAPI {
     package static let tallies = AdminOperation<NoContent, TallyAnswer>(
         .get,
         "tallies",
-        [tallyApp, Ask.environment, tallyFrom, tallyTo, tallyGroup, tallyOutcome],
+        takes: [tallyApp, Ask.environment, tallyFrom, tallyTo, tallyGroup, tallyOutcome],
         role: .viewer,
         .reads,
-        "Exact numbers of journal lines by hour.",
+        says: "Exact numbers of journal lines by hour.",
         answer: "The numbers.",
         more: """
             They are kept for 90 days, longer than most journals, and count every line once, also after a crash. Each line \
@@ -121,29 +121,29 @@ extension AdminAPI {
     package static let caught = AdminOperation<NoContent, CaughtAnswer>(
         .get,
         "caught",
-        [caughtQuery, caughtWait, caughtCount, caughtUntil, caughtLimit],
+        takes: [caughtQuery, caughtWait, caughtCount, caughtUntil, caughtLimit],
         role: .sender,
         .readsPayloads,
-        "The requests of providers that this node caught, newest first.",
+        says: "The requests of providers that this node caught, newest first.",
         answer: "The matching messages.",
         fails: [409]
     )
     package static let removeCaught = AdminOperation<NoContent, CaughtRemoval>(
         .delete,
         "caught",
-        [caughtQuery],
+        takes: [caughtQuery],
         role: .sender,
         .changes,
-        "Forgets the matching messages.",
+        says: "Forgets the matching messages.",
         answer: "Their number."
     )
     package static let caughtMessage = AdminOperation<NoContent, CaughtEntry>(
         .get,
         "caught/{id}",
-        [Ask.notification],
+        takes: [Ask.notification],
         role: .sender,
         .readsPayloads,
-        "The newest message with an identifier.",
+        says: "The newest message with an identifier.",
         answer: "The message.",
         fails: [404]
     )
@@ -152,7 +152,7 @@ extension AdminAPI {
         "catch",
         role: .admin,
         .changes,
-        "Changes what this node catches, until it stops. `off` forgets all messages.",
+        says: "Changes what this node catches, until it stops. `off` forgets all messages.",
         answer: "The present state.",
         fails: [409]
     )
@@ -189,14 +189,14 @@ extension AdminAPI {
     package static let send = AdminOperation<SendOrder, Never>(
         .post,
         "send",
-        [],
+        takes: [],
         role: .sender,
         .changes,
-        "Sends notifications through this node's provider API, as the provider `console`.",
+        says: "Sends notifications through this node's provider API, as the provider `console`.",
         answer: "The answer to the recipient, or the answers to a list, in its order.",
         more: "A sender may send in the sandbox only, an admin in both environments. At most 10 requests a second.",
-        200,
-        [404, 409],
+        status: 200,
+        fails: [404, 409],
         schema: { book in
             let answers: JSON = [
                 "oneOf": [try book.schema(of: SendAnswer.self), try book.schema(of: SendAnswers.self)]

@@ -24,7 +24,9 @@ package enum OpenAPI {
             ["description": "The error and its remedy.", "content": content(try book.schema(of: Failure.self))] as JSON
         return [
             "openapi": "3.1.0",
-            "info": ["title": "Herald's console", "version": .string(Version.number), "description": .string(introduction)],
+            "info": [
+                "title": "Herald's console", "version": .string(Version.number), "description": .string(introduction),
+            ],
             "servers": [["url": "http://127.0.0.1:2190"]],
             "security": [["token": []], ["session": []]],
             "paths": .object(paths),

@@ -11,16 +11,16 @@ extension AdminAPI {
         "status",
         role: .viewer,
         .reads,
-        "State of the service."
+        says: "State of the service."
     )
 
     package static let problems = AdminOperation<NoContent, LiveItems<Problem>>(
         .get,
         "problems",
-        [history],
+        takes: [history],
         role: .viewer,
         .reads,
-        "What is wrong or unusual, since when, why it matters, and what to do.",
+        says: "What is wrong or unusual, since when, why it matters, and what to do.",
         answer: "The problems; the present ones alone oldest first, with the history newest first."
     )
     static let history = Parameter(
@@ -37,7 +37,7 @@ extension AdminAPI {
         "refusals",
         role: .viewer,
         .reads,
-        "Refused requests, in groups of provider, topic, environment and reason.",
+        says: "Refused requests, in groups of provider, topic, environment and reason.",
         answer: "The groups, the last seen first.",
         more:
             "Kept in memory since the start, at most 1,024 groups; the journal has the lines. Each node of a cluster has its own."
@@ -46,10 +46,10 @@ extension AdminAPI {
     package static let series = AdminOperation<NoContent, SeriesAnswer>(
         .get,
         "series",
-        [seriesRange, seriesNames],
+        takes: [seriesRange, seriesNames],
         role: .viewer,
         .reads,
-        "The recent values of the service's main metrics, for charts.",
+        says: "The recent values of the service's main metrics, for charts.",
         more: """
             They are kept in memory, and begin with the process. Each node of a cluster has its own. Rates are numbers a \
             second; names that end in `_p50` and `_p99` are the values that this percentage did not exceed. The last value is \
@@ -77,10 +77,10 @@ extension AdminAPI {
     package static let events = AdminOperation<NoContent, Never>(
         .get,
         "events",
-        [eventKinds, eventSearch, lastEvent],
+        takes: [eventKinds, eventSearch, lastEvent],
         role: .viewer,
         .reads,
-        "What happens, as server-sent events; the answer does not end.",
+        says: "What happens, as server-sent events; the answer does not end.",
         answer: "The events.",
         more: """
             Events are `problems` (at the beginning and on a change: as in `/v1/problems`, without the wrapping object), \
@@ -92,8 +92,8 @@ extension AdminAPI {
             all that there is at the beginning: a client that looks in now and then leaves after it, and comes back with its \
             `id`. A comment comes each 15 seconds.
             """,
-        200,
-        [],
+        status: 200,
+        fails: [],
         schema: { _ in ("text/event-stream", ["type": "string"]) }
     )
     static let eventKinds = Parameter(
@@ -122,14 +122,14 @@ extension AdminAPI {
         "clock",
         role: .viewer,
         .reads,
-        "The service's time."
+        says: "The service's time."
     )
     package static let advanceClock = AdminOperation<ClockAdvance, ClockReading>(
         .post,
         "clock/advance",
         role: .admin,
         .changes,
-        "Moves the service's clock; only with `--clock`, for tests.",
+        says: "Moves the service's clock; only with `--clock`, for tests.",
         fails: [409]
     )
     package static let acceptClock = AdminOperation<NoContent, ClockReading>(
@@ -137,7 +137,7 @@ extension AdminAPI {
         "clock/accept",
         role: .admin,
         .changes,
-        "Accepts the machine's clock after a jump; Herald deletes notifications that have expired by it."
+        says: "Accepts the machine's clock after a jump; Herald deletes notifications that have expired by it."
     )
 
     package static let drills = AdminOperation<NoContent, [DrillEntry]>(
@@ -145,14 +145,14 @@ extension AdminAPI {
         "drills",
         role: .viewer,
         .reads,
-        "The active drills."
+        says: "The active drills."
     )
     package static let startDrill = AdminOperation<DrillRequest, DrillEntry>(
         .post,
         "drills",
         role: .drills,
         .changes,
-        "Starts a drill; senders may, too, with the setting `console-drills`.",
+        says: "Starts a drill; senders may, too, with the setting `console-drills`.",
         fails: [409]
     )
     package static let stopDrills = AdminOperation<NoContent, [DrillEntry]>(
@@ -160,24 +160,24 @@ extension AdminAPI {
         "drills/stop",
         role: .drills,
         .changes,
-        "Stops all drills; senders may, too, with the setting `console-drills`."
+        says: "Stops all drills; senders may, too, with the setting `console-drills`."
     )
     package static let stopDrill = AdminOperation<NoContent, DrillEntry>(
         .post,
         "drills/{id}/stop",
-        [drill],
+        takes: [drill],
         role: .drills,
         .changes,
-        "Stops a drill; senders may, too, with the setting `console-drills`.",
+        says: "Stops a drill; senders may, too, with the setting `console-drills`.",
         fails: [404]
     )
     package static let renewDrill = AdminOperation<NoContent, DrillEntry>(
         .post,
         "drills/{id}/renew",
-        [drill],
+        takes: [drill],
         role: .drills,
         .changes,
-        "Gives a drill with a `lease` its whole time again; senders may, too, with the setting `console-drills`.",
+        says: "Gives a drill with a `lease` its whole time again; senders may, too, with the setting `console-drills`.",
         fails: [404]
     )
     package static let drill = Parameter("id", ["type": "string"], "An identifier, as the list shows it.") { text in

@@ -14,20 +14,20 @@ extension AdminAPI {
         "tools/check",
         role: .sender,
         .reads,
-        "The findings about a payload, and the answers of both interfaces.",
+        says: "The findings about a payload, and the answers of both interfaces.",
         answer: "The check."
     )
     static let previewPayload = AdminOperation<PayloadQuestion, PreviewAnswer>(
         .post,
         "tools/preview",
-        [],
+        takes: [],
         role: .sender,
         .reads,
-        "The presentation of a payload on a device, as far as it is known without the app.",
+        says: "The presentation of a payload on a device, as far as it is known without the app.",
         answer: "The presentations.",
         more: "",
-        200,
-        [],
+        status: 200,
+        fails: [],
         schema: { ("application/json", PreviewAnswer.schema($0)) }
     )
     static let readToken = AdminOperation<ToolQuestion, TokenAnswer>(
@@ -35,7 +35,7 @@ extension AdminAPI {
         "tools/token",
         role: .sender,
         .reads,
-        "The registration of a device token.",
+        says: "The registration of a device token.",
         answer: "The registration."
     )
     static let readProviderToken = AdminOperation<ToolQuestion, ProviderTokenAnswer>(
@@ -43,7 +43,7 @@ extension AdminAPI {
         "tools/jwt",
         role: .sender,
         .reads,
-        "The content of a provider token, and the answer that it gets now.",
+        says: "The content of a provider token, and the answer that it gets now.",
         answer: "The content."
     )
     static let readCertificate = AdminOperation<ToolQuestion, CertificateAnswer>(
@@ -51,7 +51,7 @@ extension AdminAPI {
         "tools/certificate",
         role: .sender,
         .reads,
-        "The content of certificates and certificate signing requests in PEM; a private key is refused.",
+        says: "The content of certificates and certificate signing requests in PEM; a private key is refused.",
         answer: "The content."
     )
     static let readFrame = AdminOperation<ToolQuestion, FrameAnswer>(
@@ -59,7 +59,7 @@ extension AdminAPI {
         "tools/frame",
         role: .sender,
         .reads,
-        "The notifications in bytes of the binary interface, in hexadecimal digits.",
+        says: "The notifications in bytes of the binary interface, in hexadecimal digits.",
         answer: "At most 100 notifications."
     )
 

@@ -10,21 +10,21 @@ extension AdminAPI {
         "control/registration",
         role: .admin,
         .reads,
-        "The registration of a device token."
+        says: "The registration of a device token."
     )
     package static let tokenKeys = AdminOperation<NoContent, TokenKeyRoute.Usage>(
         .post,
         "control/token-keys",
         role: .admin,
         .reads,
-        "The use of each key of device tokens."
+        says: "The use of each key of device tokens."
     )
     package static let trustSharing = AdminOperation<NoContent, TrustSharingRoute.State>(
         .post,
         "control/trust-sharing",
         role: .admin,
         .reads,
-        "Whether the other nodes of a cluster can learn what was changed at this one."
+        says: "Whether the other nodes of a cluster can learn what was changed at this one."
     )
 
     package static let control = [registration.row, tokenKeys.row, trustSharing.row]
