@@ -237,7 +237,8 @@ let package = Package(
             .service,
             "HeraldService",
             [
-                "HeraldIdentity", "HeraldModel", "HeraldWire", "HeraldTrust", "HeraldMailbox", "HeraldListener",
+                "HeraldIdentity", "HeraldJSON", "HeraldModel", "HeraldWire", "HeraldTrust", "HeraldMailbox",
+                "HeraldListener",
                 "HeraldGateway", "HeraldCourier", "HeraldStores", "HeraldConsole", "HeraldActivation", "HeraldWeb",
                 "HeraldCluster", "HeraldNATS", "HeraldProvider", "HeraldPhone", "CPosix", argumentParser, configuration,
                 crypto, yams, httpTypes,
