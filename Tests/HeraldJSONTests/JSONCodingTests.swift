@@ -135,4 +135,43 @@ import Testing
         #expect(try JSON(encoding: Nested()).description == #"{"outer":{"list":[1,null]}}"#)
         #expect(try JSON(encoding: Nested()).decode(Nested.self) == Nested())
     }
+
+    private struct Snake: Codable, Hashable, SnakeCaseJSON {
+        struct Camel: Codable, Hashable { var innerName: Int }
+
+        var apnsID: String
+        var deviceToken: String?
+        var plain: Int
+        var camel: Camel
+        var table: [String: Int]
+    }
+
+    @Test func `properties are members in snake case, and nothing else is`() throws {
+        let value = Snake(apnsID: "a", deviceToken: "d", plain: 1, camel: .init(innerName: 2), table: ["oneName": 3])
+        let text = String(decoding: try JSON.encode(value), as: UTF8.self)
+        #expect(text == #"{"apns_id":"a","camel":{"innerName":2},"device_token":"d","plain":1,"table":{"oneName":3}}"#)
+        let json = try JSON(Array(text.utf8))
+        #expect(try json.decode(Snake.self) == value && json.decodeWhole(Snake.self) == value)
+    }
+
+    @Test(arguments: [
+        ("deviceToken", #"{"apns_id":"a","plain":1,"camel":{"innerName":2},"table":{},"deviceToken":"d"}"#),
+        ("apnsID", #"{"apnsID":"a","plain":1,"camel":{"innerName":2},"table":{}}"#),
+        ("camel.inner_name", #"{"apns_id":"a","plain":1,"camel":{"innerName":2,"inner_name":3},"table":{}}"#),
+    ])
+    func `another spelling of a member is unknown`(path: String, text: String) throws {
+        let json = try JSON(Array(text.utf8))
+        let error = #expect(throws: JSON.UnknownKey.self) { try json.decodeWhole(Snake.self) }
+        #expect(error?.path == path)
+    }
+
+    @Test func `an error names the member, not the property`() throws {
+        let json = try JSON(Array(#"{"plain":1}"#.utf8))
+        let error = #expect(throws: DecodingError.self) { try json.decode(Snake.self) }
+        if case .keyNotFound(let key, _) = error {
+            #expect(key.stringValue == "apns_id")
+        } else {
+            Issue.record("\(String(describing: error))")
+        }
+    }
 }

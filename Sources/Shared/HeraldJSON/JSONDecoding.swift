@@ -62,8 +62,17 @@ private final class KeySearch {
     var known: [String] = []
 
     /// Whether the members have the first unknown key.
-    func finds<Key: CodingKey>(in members: JSON.Object, of type: Key.Type, at path: [any CodingKey]) -> Bool {
-        guard found == nil, let name = members.names.first(where: { Key(stringValue: $0) == nil }) else { return false }
+    func finds<Key: CodingKey>(
+        in members: JSON.Object,
+        of type: Key.Type,
+        at path: [any CodingKey],
+        isSnakeCase: Bool
+    ) -> Bool {
+        let name = members.names.first { name in
+            let key: Key? = JSONMemberName.property(name, isSnakeCase: isSnakeCase)
+            return key == nil
+        }
+        guard found == nil, let name else { return false }
         let names = path.filter { $0.intValue == nil }.map(\.stringValue) + [name]
         found = (names.joined(separator: "."), name)
         return true
@@ -76,6 +85,8 @@ private struct TreeDecoder: Decoder, SingleValueDecodingContainer {
     let codingPath: [any CodingKey]
     /// Nil if unknown keys are ignored.
     let search: KeySearch?
+    /// Whether the members of the type that is being decoded are in snake case.
+    var isSnakeCase = false
     var userInfo: [CodingUserInfoKey: Any] { [:] }
 
     init(_ json: JSON, at path: [any CodingKey], _ search: KeySearch? = nil) {
@@ -86,9 +97,15 @@ private struct TreeDecoder: Decoder, SingleValueDecodingContainer {
 
     func container<Key: CodingKey>(keyedBy type: Key.Type) throws -> KeyedDecodingContainer<Key> {
         guard let members = json.members else { throw mismatch([String: JSON].self) }
-        let isFound = search?.finds(in: members, of: type, at: codingPath) ?? false
+        let isFound = search?.finds(in: members, of: type, at: codingPath, isSnakeCase: isSnakeCase) ?? false
         return KeyedDecodingContainer(
-            KeyedReader(members: members, codingPath: codingPath, search: search, isFound: isFound)
+            KeyedReader(
+                members: members,
+                codingPath: codingPath,
+                search: search,
+                isFound: isFound,
+                isSnakeCase: isSnakeCase
+            )
         )
     }
 
@@ -102,7 +119,11 @@ private struct TreeDecoder: Decoder, SingleValueDecodingContainer {
     func decodeNil() -> Bool { json == .null }
 
     func decode<Value: Decodable>(_ type: Value.Type) throws -> Value {
-        guard let scalar = type as? any JSONScalar.Type else { return try Value(from: self) }
+        guard let scalar = type as? any JSONScalar.Type else {
+            var decoder = self
+            decoder.isSnakeCase = type is any SnakeCaseJSON.Type
+            return try Value(from: decoder)
+        }
         if let value = scalar.init(json: json) as? Value { return value }
         guard scalar.isNumber, let number = json.number else { throw mismatch(type) }
         let reason = "the number \(number) does not fit in \(type)"
@@ -121,8 +142,9 @@ private struct KeyedReader<Key: CodingKey>: KeyedDecodingContainerProtocol {
     let search: KeySearch?
     /// Whether these members have the unknown key.
     let isFound: Bool
+    let isSnakeCase: Bool
 
-    var allKeys: [Key] { members.names.compactMap { Key(stringValue: $0) } }
+    var allKeys: [Key] { members.names.compactMap { JSONMemberName.property($0, isSnakeCase: isSnakeCase) } }
 
     func contains(_ key: Key) -> Bool { member(key) != nil }
 
@@ -148,16 +170,18 @@ private struct KeyedReader<Key: CodingKey>: KeyedDecodingContainerProtocol {
     func superDecoder(forKey key: Key) throws -> any Decoder { try decoder(key) }
 
     private func member(_ key: Key) -> JSON? {
-        if isFound, let search, !search.known.contains(key.stringValue) { search.known.append(key.stringValue) }
-        return members[key.stringValue]
+        let name = JSONMemberName(key, isSnakeCase: isSnakeCase).stringValue
+        if isFound, let search, !search.known.contains(name) { search.known.append(name) }
+        return members[name]
     }
 
     private func decoder(_ key: Key) throws -> TreeDecoder {
+        let name = JSONMemberName(key, isSnakeCase: isSnakeCase)
         guard let json = member(key) else {
-            let reason = "there is no member \(key.stringValue)"
-            throw DecodingError.keyNotFound(key, .init(codingPath: codingPath, debugDescription: reason))
+            let reason = "there is no member \(name.stringValue)"
+            throw DecodingError.keyNotFound(name, .init(codingPath: codingPath, debugDescription: reason))
         }
-        return TreeDecoder(json, at: codingPath + [key], search)
+        return TreeDecoder(json, at: codingPath + [name], search)
     }
 }
 

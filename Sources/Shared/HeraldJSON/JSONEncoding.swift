@@ -54,7 +54,9 @@ private final class Node {
     }
 
     func encode(_ value: some Encodable, at path: [any CodingKey]) throws {
-        guard let scalar = value as? any JSONScalar else { return try value.encode(to: TreeEncoder(self, at: path)) }
+        guard let scalar = value as? any JSONScalar else {
+            return try value.encode(to: TreeEncoder(self, at: path, isSnakeCase: value is any SnakeCaseJSON))
+        }
         guard let json = scalar.json else {
             let context = EncodingError.Context(codingPath: path, debugDescription: "JSON has no number for \(value)")
             throw EncodingError.invalidValue(value, context)
@@ -90,15 +92,18 @@ private final class Node {
 private struct TreeEncoder: Encoder, SingleValueEncodingContainer {
     let node: Node
     let codingPath: [any CodingKey]
+    /// Whether the members of the type that is being encoded are in snake case.
+    let isSnakeCase: Bool
     var userInfo: [CodingUserInfoKey: Any] { [:] }
 
-    init(_ node: Node, at path: [any CodingKey]) {
+    init(_ node: Node, at path: [any CodingKey], isSnakeCase: Bool = false) {
         self.node = node
         codingPath = path
+        self.isSnakeCase = isSnakeCase
     }
 
     func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedEncodingContainer<Key> {
-        KeyedEncodingContainer(KeyedWriter(node: node, codingPath: codingPath))
+        KeyedEncodingContainer(KeyedWriter(node: node, codingPath: codingPath, isSnakeCase: isSnakeCase))
     }
 
     func unkeyedContainer() -> any UnkeyedEncodingContainer {
@@ -116,6 +121,7 @@ private struct TreeEncoder: Encoder, SingleValueEncodingContainer {
 private struct KeyedWriter<Key: CodingKey>: KeyedEncodingContainerProtocol {
     let node: Node
     let codingPath: [any CodingKey]
+    let isSnakeCase: Bool
 
     func encodeNil(forKey key: Key) { encoder(key).encodeNil() }
 
@@ -135,7 +141,8 @@ private struct KeyedWriter<Key: CodingKey>: KeyedEncodingContainerProtocol {
     func superEncoder(forKey key: Key) -> any Encoder { encoder(key) }
 
     private func encoder(_ key: Key) -> TreeEncoder {
-        TreeEncoder(node.member(key.stringValue), at: codingPath + [key])
+        let name = JSONMemberName(key, isSnakeCase: isSnakeCase)
+        return TreeEncoder(node.member(name.stringValue), at: codingPath + [name])
     }
 }
 
