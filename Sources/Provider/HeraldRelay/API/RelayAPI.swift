@@ -1,4 +1,5 @@
 import CoreMetrics
+import HeraldJSON
 import HeraldModel
 import HeraldWeb
 import Hummingbird
@@ -36,7 +37,7 @@ package struct RelayAPIConfiguration: Sendable {
 ///     /v1/…                         with the bearer token
 package struct RelayAPI: Service {
     let configuration: RelayAPIConfiguration
-    let store: any RelayStore
+    let store: RelayStore
     let health: RelayHealth
     let clock: any WallClock
     let logger: Logger
@@ -127,16 +128,9 @@ package struct RelayAPI: Service {
 }
 
 /// The answer of `/health`.
-private struct RelayReport: Encodable {
+private struct RelayReport: Encodable, SnakeCaseJSON {
     let status: String
     let problems: [String]
     let notes: [String]
     let oldestUnsentSeconds: Double?
-
-    private enum CodingKeys: String, CodingKey {
-        case status
-        case problems
-        case notes
-        case oldestUnsentSeconds = "oldest_unsent_seconds"
-    }
 }

@@ -30,7 +30,7 @@ private func environment(_ text: String?) throws -> String? {
 }
 
 /// `PUT /v1/devices`.
-struct DeviceInput: Decodable {
+struct DeviceInput: Decodable, SnakeCaseJSON {
     let deviceToken: String
     let topic: String
     let environment: String?
@@ -38,27 +38,18 @@ struct DeviceInput: Decodable {
     let userName: String?
     let languages: [String]?
 
-    private enum CodingKeys: String, CodingKey {
-        case deviceToken = "device_token"
-        case topic
-        case environment
-        case service
-        case userName = "user_name"
-        case languages
-    }
-
-    func entry(at now: WallTime) throws -> DeviceEntry {
+    func entry(at now: WallTime) throws -> RelayDevice {
         guard let token = PushToken(deviceToken) else {
             throw WebRefusal(400, "`device_token` must be \(PushToken.rule)")
         }
-        var entry = DeviceEntry(token: token.hex, topic: try HeraldRelay.topic(topic))
+        var entry = RelayDevice(token: token.hex, topic: try HeraldRelay.topic(topic))
         entry.environment = try HeraldRelay.environment(environment)
         entry.service = try checked(service, "service", 64)
         entry.userName = try checked(userName, "user_name", 200)
         let languages = languages ?? []
         let isTag = { (tag: String) in
             (1...LanguageList.maximumLength).contains(tag.utf8.count)
-                && tag.utf8.allSatisfy { $0 == UInt8(ascii: "-") || Character(UnicodeScalar($0)).isASCIILetterOrDigit }
+                && tag.utf8.allSatisfy { $0 == UInt8(ascii: "-") || $0.isASCIIAlphanumeric }
         }
         guard languages.count <= LanguageList.maximumCount, languages.allSatisfy(isTag) else {
             throw WebRefusal(400, "`languages` must be at most 20 tags like de-CH")
@@ -69,12 +60,8 @@ struct DeviceInput: Decodable {
     }
 }
 
-extension Character {
-    fileprivate var isASCIILetterOrDigit: Bool { isASCII && (isLetter || isNumber) }
-}
-
 /// `POST /v1/pushes`.
-struct PushInput: Decodable {
+struct PushInput: Decodable, SnakeCaseJSON {
     /// One token or a list.
     enum Tokens: Decodable {
         case one(String)
@@ -104,23 +91,6 @@ struct PushInput: Decodable {
     let giveUpAt: String?
     let environment: String?
     let service: String?
-
-    private enum CodingKeys: String, CodingKey {
-        case deviceToken = "device_token"
-        case userName = "user_name"
-        case topic
-        case payload
-        case template
-        case parameters
-        case priority
-        case expiration
-        case collapseID = "collapse_id"
-        case pushType = "push_type"
-        case sendAfter = "send_after"
-        case giveUpAt = "give_up_at"
-        case environment
-        case service
-    }
 
     /// The row; it refuses what every service would refuse.
     func push(at now: WallTime) throws -> NewPush {
