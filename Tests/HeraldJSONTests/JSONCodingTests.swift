@@ -151,7 +151,8 @@ import Testing
         let text = String(decoding: try JSON.encode(value), as: UTF8.self)
         #expect(text == #"{"apns_id":"a","camel":{"innerName":2},"device_token":"d","plain":1,"table":{"oneName":3}}"#)
         let json = try JSON(Array(text.utf8))
-        #expect(try json.decode(Snake.self) == value && json.decodeWhole(Snake.self) == value)
+        #expect(try json.decode(Snake.self) == value)
+        #expect(try json.decodeWhole(Snake.self) == value)
     }
 
     @Test(arguments: [

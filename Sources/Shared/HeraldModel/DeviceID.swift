@@ -13,7 +13,7 @@ public struct DeviceID: Hashable, Sendable {
     public init?(_ name: some StringProtocol) {
         var name = String(name)
         // All bytes at once: the service reads a million of these when it starts.
-        guard name.withUTF8({ (1...64).contains($0.count) && $0.allSatisfy(\.isASCIINameByte) }) else { return nil }
+        guard name.withUTF8({ (1...64).contains($0.count) && $0.allSatisfy { $0.isASCIINameByte } }) else { return nil }
         self.name = name
     }
 }

@@ -135,6 +135,9 @@ package struct NodeName: Hashable, Sendable {
 
 /// Writes and reads values as a part of a subject: base64url without padding (RFC 4648 §5).
 enum SubjectText {
+    /// Of this module: each notification's subject reads it eleven times.
+    private static let digits = Base64.urlSafe
+
     /// A device's number: eight bytes, most significant first, as eleven digits.
     static func of(_ device: DeviceNumber) -> String {
         var text: [UInt8] = []
@@ -144,8 +147,8 @@ enum SubjectText {
 
     /// Appends a device's number, as ``of(_:)`` writes it.
     static func append(_ device: DeviceNumber, to text: inout [UInt8]) {
-        for shift in stride(from: 58, to: 0, by: -6) { text.append(Base64.urlSafe[Int(device.value >> shift & 63)]) }
-        text.append(Base64.urlSafe[Int(device.value << 2 & 63)])
+        for shift in stride(from: 58, to: 0, by: -6) { text.append(digits[Int(device.value >> shift & 63)]) }
+        text.append(digits[Int(device.value << 2 & 63)])
     }
 
     /// Appends a number with the digits 0 to 9 and a to z.
@@ -164,7 +167,7 @@ enum SubjectText {
         guard text.utf8.count == 11 else { return nil }
         var value: UInt64 = 0
         for (position, byte) in text.utf8.enumerated() {
-            guard let digit = Base64.urlSafe.firstIndex(of: byte) else { return nil }
+            guard let digit = digits.firstIndex(of: byte) else { return nil }
             // The last digit holds four bits, and two that are 0.
             guard position < 10 || digit & 3 == 0 else { return nil }
             value = position < 10 ? value << 6 | UInt64(digit) : value << 4 | UInt64(digit >> 2)

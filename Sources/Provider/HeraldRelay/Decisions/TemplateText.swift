@@ -52,7 +52,7 @@ struct TemplateText {
             let name = String(decoding: rest[open.upperBound..<close.lowerBound], as: UTF8.self)
                 .trimmingCharacters(in: .whitespaces)
             // Braces around anything but a name are text.
-            guard !name.isEmpty, name.utf8.allSatisfy(\.isASCIINameByte) else {
+            guard !name.isEmpty, name.utf8.allSatisfy({ $0.isASCIINameByte }) else {
                 filled += String(decoding: rest[..<open.upperBound], as: UTF8.self)
                 rest = rest[open.upperBound...]
                 continue
