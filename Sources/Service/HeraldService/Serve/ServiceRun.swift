@@ -269,12 +269,7 @@ package struct ServiceRun {
 
     /// The admin API's bearer token, new with each run.
     private func makeAdminToken() throws -> String {
-        var generator = SystemRandomNumberGenerator()
-        let token = (0..<4).map { _ in
-            let word = String(generator.next(), radix: 16)
-            return String(repeating: "0", count: 16 - word.count) + word
-        }
-        .joined()
+        let token = Hex.random(bytes: 32)
         try SafeFile.write(Array((token + "\n").utf8), to: assembly.folder.adminTokenPath, mode: 0o600)
         return token
     }
