@@ -211,8 +211,8 @@ let package = Package(
             .service,
             "HeraldConsole",
             [
-                "HeraldModel", "HeraldMailbox", "HeraldWeb", crypto, hummingbird, httpTypes, logging, coreMetrics,
-                nioCore,
+                "HeraldJSON", "HeraldModel", "HeraldMailbox", "HeraldWeb", crypto, hummingbird, httpTypes, logging,
+                coreMetrics, nioCore,
             ],
             hasResources: true
         ),
@@ -241,7 +241,7 @@ let package = Package(
                 "HeraldListener",
                 "HeraldGateway", "HeraldCourier", "HeraldStores", "HeraldConsole", "HeraldActivation", "HeraldWeb",
                 "HeraldCluster", "HeraldNATS", "HeraldProvider", "HeraldPhone", "CPosix", argumentParser, configuration,
-                crypto, yams,
+                crypto, yams, httpTypes,
                 lifecycle, unixSignals, logging, coreMetrics, nioCore, nioHTTP1, nioPosix, nioSSL, httpClient,
             ]
         ),
@@ -295,7 +295,8 @@ let package = Package(
                 "HeraldNATS", "HeraldPhone", "HeraldProvider", "HeraldRelay", "HeraldScreen", "HeraldService",
                 "HeraldStores",
                 "HeraldTrust", "HeraldWeb", "CPosix", "CSignals", "CVersion", argumentParser,
-                configuration, yams, lifecycle, unixSignals, logging, coreMetrics, nioCore, nioHTTP1, nioPosix,
+                configuration, yams, httpTypes, lifecycle, unixSignals, logging, coreMetrics, nioCore, nioHTTP1,
+                nioPosix,
                 httpClient, allocator,
             ],
             path: Wing.command.path("HeraldCommand"),
@@ -364,9 +365,9 @@ let package = Package(
         tests(
             "HeraldConsoleTests",
             [
-                "HeraldMailbox", "HeraldConsole", "HeraldModel", "HeraldTestSupport", "HeraldWeb", httpClient,
-                httpTypes, lifecycle,
-                logging, coreMetrics, nioCore, nioHTTP1,
+                "HeraldConsole", "HeraldJSON", "HeraldMailbox", "HeraldModel", "HeraldTestSupport", "HeraldWeb",
+                httpClient,
+                httpTypes, lifecycle, logging, coreMetrics, nioCore, nioHTTP1,
             ]
         ),
         tests(

@@ -257,9 +257,9 @@ private final class NodeLink: ReplicatedLog {
         _ filters: [LogSubject],
         in stream: LogStream,
         after sequence: UInt64?,
-        _ sink: any LogSink
-    ) -> any LogFollowing {
-        log.follow(filters, in: stream, after: sequence, sink)
+        _ receive: @escaping LogReceiver
+    ) -> StopFollowing {
+        log.follow(filters, in: stream, after: sequence, receive)
     }
 }
 

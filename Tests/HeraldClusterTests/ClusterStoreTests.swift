@@ -153,8 +153,8 @@ private final class InterruptedLog: ReplicatedLog {
         _ filters: [LogSubject],
         in stream: LogStream,
         after sequence: UInt64?,
-        _ sink: any LogSink
-    ) -> any LogFollowing {
-        log.follow(filters, in: stream, after: sequence, sink)
+        _ receive: @escaping LogReceiver
+    ) -> StopFollowing {
+        log.follow(filters, in: stream, after: sequence, receive)
     }
 }

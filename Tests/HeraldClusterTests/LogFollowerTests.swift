@@ -164,7 +164,7 @@ import Testing
         let records: [(LogStream, LogSubject)] = [
             (.meta, .meta("cluster")), (.meta, .meta("next.devices")),
             (.apps, .app(App(topic: topic, environment: .production))),
-            (.devices(partition), .device(DeviceKey(try #require(DeviceID("phone"))), partition)),
+            (.devices(partition), .device(DeviceHash(try #require(DeviceID("phone"))), partition)),
             (.registrations(partition), .registrations(device, partition)),
             (.mailbox(partition), .claim(device, partition)),
             (.mailbox(partition), .slot(slot, generation: 3, partition)),

@@ -125,9 +125,9 @@ final class MemoryLog: ReplicatedLog {
         _ filters: [LogSubject],
         in stream: LogStream,
         after sequence: UInt64?,
-        _ sink: any LogSink
-    ) -> any LogFollowing {
-        let following = MemoryFollowing(stream, SubjectFilter(filters), sink)
+        _ receive: @escaping LogReceiver
+    ) -> StopFollowing {
+        let following = MemoryFollowing(stream, SubjectFilter(filters), receive)
         let holdsBack = state.withLock { state in
             let newest = (state.newest[stream] ?? [:]).values.filter { $0.sequence > sequence ?? 0 }
             following.add(newest.sorted { $0.sequence < $1.sequence })
@@ -135,13 +135,12 @@ final class MemoryLog: ReplicatedLog {
             return state.holdsBack
         }
         if !holdsBack { following.report() }
-        sink.caughtUp()
-        return following
+        return { following.cancel() }
     }
 }
 
 /// A follower of a log in memory.
-private final class MemoryFollowing: LogFollowing {
+private final class MemoryFollowing: Sendable {
     private struct State {
         var waiting: [LogEntry] = []
         var isReporting = false
@@ -150,13 +149,13 @@ private final class MemoryFollowing: LogFollowing {
 
     let stream: LogStream
     private let filter: SubjectFilter
-    private let sink: any LogSink
+    private let receive: LogReceiver
     private let state = Mutex(State())
 
-    init(_ stream: LogStream, _ filter: SubjectFilter, _ sink: any LogSink) {
+    init(_ stream: LogStream, _ filter: SubjectFilter, _ receive: @escaping LogReceiver) {
         self.stream = stream
         self.filter = filter
-        self.sink = sink
+        self.receive = receive
     }
 
     func add(_ entries: [LogEntry]) {
@@ -167,7 +166,7 @@ private final class MemoryFollowing: LogFollowing {
     /// Reports what waits, in order and on one thread at a time.
     func report() {
         while let entries = next() {
-            sink.received(entries)
+            receive(entries)
             state.withLock { $0.isReporting = false }
         }
     }

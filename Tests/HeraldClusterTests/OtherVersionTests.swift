@@ -67,7 +67,7 @@ import Testing
         check(SlotRecord(notification))
         check(ClaimRecord(node: node, incarnation: 1))
         check(AppRecord(app: app, number: AppNumber(1), origin: nil, created: WallTime(milliseconds: 0)))
-        check(DeviceEntry(id: device, number: DeviceNumber(1), record: DeviceRecord(isSavingPower: true)))
+        check(DeviceLogRecord(id: device, number: DeviceNumber(1), record: DeviceRecord(isSavingPower: true)))
         check(DeviceRegistrations(DeviceNumber(5)))
         check(BroadcastChannel(id: channel, app: AppNumber(3), storage: .newest, created: WallTime(milliseconds: 0)))
         check(BroadcastRecord(node: node, broadcast: broadcast))

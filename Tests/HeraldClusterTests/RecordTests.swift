@@ -59,12 +59,12 @@ import Testing
         }
         let device = try #require(DeviceID(String(repeating: "d", count: 64)))
         var session = SessionRecord(subscriptions: ["apps/com.example.chat/#": 1], expiryInterval: 60)
-        try check(DeviceEntry(id: device, number: DeviceNumber(1), record: DeviceRecord(isSavingPower: true)))
+        try check(DeviceLogRecord(id: device, number: DeviceNumber(1), record: DeviceRecord(isSavingPower: true)))
         try check(
-            DeviceEntry(id: device, number: DeviceNumber(1), fence: .max, record: DeviceRecord(session: session))
+            DeviceLogRecord(id: device, number: DeviceNumber(1), fence: .max, record: DeviceRecord(session: session))
         )
         session.broadcasts = ["channels/x": 5]
-        try check(DeviceEntry(id: device, number: DeviceNumber(1), record: DeviceRecord(session: session)))
+        try check(DeviceLogRecord(id: device, number: DeviceNumber(1), record: DeviceRecord(session: session)))
         let channel = ChannelID(high: 1, low: .max)
         try check(BroadcastChannel(id: channel, app: AppNumber(3), storage: .newest, created: RecordTests.moment))
         for storedUntil in [nil, RecordTests.moment] {

@@ -99,7 +99,7 @@ final class SimLog: ReplicatedLog {
     private struct Follower: Sendable {
         let number: Int
         let stream: LogStream
-        let sink: any LogSink
+        let receive: LogReceiver
         var next: UInt64
         let filter: SubjectFilter
         /// The subjects that have been compared with the filter.
@@ -217,24 +217,18 @@ final class SimLog: ReplicatedLog {
 
     // MARK: - Following
 
-    private final class Following: LogFollowing {
-        let cancelling: @Sendable () -> Void
-        init(_ cancelling: @escaping @Sendable () -> Void) { self.cancelling = cancelling }
-        func cancel() { cancelling() }
-    }
-
     func follow(
         _ filters: [LogSubject],
         in stream: LogStream,
         after sequence: UInt64?,
-        _ sink: any LogSink
-    ) -> any LogFollowing {
+        _ receive: @escaping LogReceiver
+    ) -> StopFollowing {
         let (number, last) = contents.withLock { contents in
             contents.lastFollower += 1
             let follower = Follower(
                 number: contents.lastFollower,
                 stream: stream,
-                sink: sink,
+                receive: receive,
                 next: (sequence ?? 0) + 1,
                 filter: SubjectFilter(filters)
             )
@@ -243,24 +237,23 @@ final class SimLog: ReplicatedLog {
         }
         scheduler.run(after: chance.lag()) { [self] in
             report(to: number, upTo: last)
-            sink.caughtUp()
         }
-        return Following { [self] in
+        return { [self] in
             contents.withLock { $0.followers.removeAll { $0.number == number } }
         }
     }
 
     /// Reports to a follower what it does not have yet, in the order of the log.
     private func report(to number: Int, upTo sequence: UInt64) {
-        let (entries, sink): ([LogEntry], (any LogSink)?) = contents.withLock { contents in
+        let (entries, receive): ([LogEntry], LogReceiver?) = contents.withLock { contents in
             guard let index = contents.followers.firstIndex(where: { $0.number == number }) else { return ([], nil) }
             let follower = contents.followers[index]
             let all = contents.streams[follower.stream]?.entries ?? []
             let new = follower.next <= sequence ? all[Int(follower.next - 1)..<Int(sequence)] : []
             contents.followers[index].next = max(follower.next, sequence + 1)
-            return (new.filter { contents.followers[index].matches($0.subject) }, follower.sink)
+            return (new.filter { contents.followers[index].matches($0.subject) }, follower.receive)
         }
-        if !entries.isEmpty { sink?.received(entries) }
+        if !entries.isEmpty { receive?(entries) }
     }
 
     /// Drops all followers.

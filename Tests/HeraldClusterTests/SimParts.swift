@@ -112,26 +112,27 @@ final class NodeLog: ReplicatedLog {
         _ filters: [LogSubject],
         in stream: LogStream,
         after sequence: UInt64?,
-        _ sink: any LogSink
-    ) -> any LogFollowing {
-        world.log.follow(filters, in: stream, after: sequence, EnteringSink(self, in: world, index: index, sink))
+        _ receive: @escaping LogReceiver
+    ) -> StopFollowing {
+        let entering = EnteringReceiver(self, in: world, index: index, receive)
+        return world.log.follow(filters, in: stream, after: sequence) { entering.received($0) }
     }
 }
 
 /// Hands what the log reports to a node, when it is not paused and reaches the log.
-private final class EnteringSink: LogSink {
+private final class EnteringReceiver: Sendable {
     private let log: NodeLog
     private let world: SimWorld
     private let index: Int
-    private let sink: any LogSink
+    private let receive: LogReceiver
     /// The entries that come while the node does not reach the log.
     private let held = Mutex<[LogEntry]>([])
 
-    init(_ log: NodeLog, in world: SimWorld, index: Int, _ sink: any LogSink) {
+    init(_ log: NodeLog, in world: SimWorld, index: Int, _ receive: @escaping LogReceiver) {
         self.log = log
         self.world = world
         self.index = index
-        self.sink = sink
+        self.receive = receive
     }
 
     func received(_ entries: [LogEntry]) {
@@ -141,7 +142,7 @@ private final class EnteringSink: LogSink {
             held += entries
             return (isFirst, true)
         }
-        guard isHeld else { return log.node?.enter { [sink] in sink.received(entries) } ?? () }
+        guard isHeld else { return log.node?.enter { [receive] in receive(entries) } ?? () }
         if isFirst { look() }
     }
 
@@ -154,11 +155,9 @@ private final class EnteringSink: LogSink {
                 defer { held = [] }
                 return held
             }
-            node.enter { [sink] in sink.received(entries) }
+            node.enter { [receive] in receive(entries) }
         }
     }
-
-    func caughtUp() {}
 }
 
 /// The virtual time of one node, which stops while it is paused, and ends when it dies.

@@ -14,32 +14,6 @@ import Testing
 @testable import HeraldCommand
 @testable import HeraldService
 
-/// A service of which only trust, clock and control socket are there.
-private struct StandInService: Administration, NoFleet {
-    let trust: TrustService
-    let time: WallTime
-
-    var problems: [String] { [] }
-    var warnings: [String] { [] }
-    var status: ServiceStatus { ServiceStatus(version: "1", pid: 1, started: time, now: time) }
-    func fullStatus() async -> ServiceStatus { status }
-
-    func journal(_ question: JournalQuestion, limit: Int) async throws -> JournalAnswer { JournalAnswer([]) }
-    func forgetApp(_ topic: Topic, in environment: PushEnvironment?) async throws -> [AppEntry] { [] }
-    func reloadTrust() async throws {
-        if let failure = await trust.reload().failures.all.first { throw AdminError(.failed, failure.message) }
-    }
-    var drills: [DrillEntry] { [] }
-    func allDrills() async -> [DrillEntry] { [] }
-    func startDrill(_ request: DrillRequest) throws -> DrillEntry { throw AdminError(.conflict, "not here") }
-    func renewDrill(_ id: Int) throws -> DrillEntry { throw AdminError(.notFound, "") }
-    func stopDrill(_ id: Int) throws -> DrillEntry { throw AdminError(.notFound, "not here") }
-    func stopDrills() -> [DrillEntry] { [] }
-    var clock: ClockReading { ClockReading(now: time, adjustable: true) }
-    func advanceClock(by duration: Duration) throws -> ClockReading { clock }
-    func acceptClock() -> ClockReading { clock }
-}
-
 @Suite struct RunningServiceTests {
     private let temporary: TemporaryFolder
     private let folder: DataFolder
@@ -59,7 +33,10 @@ private struct StandInService: Administration, NoFleet {
     }
 
     /// Holds the folder's lock and answers at its control socket while a test asks.
-    private func withService(_ control: [ControlRoute] = [], _ body: @Sendable () async throws -> Void) async throws {
+    private func withService(
+        _ register: (inout AdminWork) -> Void = { _ in },
+        _ body: @Sendable () async throws -> Void
+    ) async throws {
         let lock = try FolderLock.take(folder)
         defer { withExtendedLifetime(lock) {} }
         let configuration = ConsoleConfiguration(
@@ -67,9 +44,22 @@ private struct StandInService: Administration, NoFleet {
             port: 0,
             socketPath: folder.controlSocketPath
         )
-        let console = Console(
+        var api = AdminWork()
+        api.on(AdminAPI.clock) { [time] _ in ClockReading(now: time, adjustable: true) }
+        api.on(AdminAPI.reloadTrust) { [trust, time] _ in
+            if let failure = await trust.reload().failures.all.first { throw AdminError(.failed, failure.message) }
+            return ServiceStatus(version: "1", pid: 1, started: time, now: time)
+        }
+        register(&api)
+        let served = Set(api.rows.map(\.name))
+        let own = ["links", "session", "sessions", "tokens", "audit", "problems", "refusals", "series", "events"]
+        let console = try Console(
             configuration: configuration,
-            administration: StandInService(trust: trust, time: time),
+            rows: AdminAPI.all.filter { row in
+                served.contains(row.name) || own.contains(String(row.path.split(separator: "/")[1]))
+            },
+            api: api,
+            health: { HealthReport(problems: []) },
             live: LiveConsole(
                 series: SeriesRecorder(metrics: PrometheusRegistry()),
                 refusals: RefusalBook(provider: { _ in nil }, app: { _ in nil }),
@@ -80,7 +70,6 @@ private struct StandInService: Administration, NoFleet {
             audit: AuditFile(folder: folder.auditPath, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }),
             clock: ServiceClock(),
             metrics: PrometheusRegistry(),
-            control: control,
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         )
         let (opened, open) = AsyncStream.makeStream(of: Void.self)
@@ -163,22 +152,22 @@ private struct StandInService: Administration, NoFleet {
             app: App(topic: try #require(Topic("com.example.chat")), environment: .sandbox),
             registration: Registration(slot: contents.slot, generation: 1, isLive: true, registered: time)
         )
-        let route = ControlRoute(TokenRoute.name) { body in
-            let question = try JSONDecoder().decode(TokenReport.Query.self, from: Data(body))
-            guard question == TokenReport.Query(deviceNumber: 3, appNumber: 4) else {
-                throw AdminError(.notFound, "there was never such a registration")
-            }
-            return Array(try JSONEncoder().encode(standing))
-        }
         let folder = folder
-        try await withService([route]) {
+        try await withService { api in
+            api.on(AdminAPI.registration) { call in
+                guard call.body == TokenReport.Query(deviceNumber: 3, appNumber: 4) else {
+                    throw AdminError(.notFound, "there was never such a registration")
+                }
+                return standing
+            }
+        } _: {
             let client = ControlClient(folder: folder)
             let known = TokenReport.Query(deviceNumber: 3, appNumber: 4)
-            let answer = try await client.post(TokenRoute.path, body: known, as: TokenReport.RegistrationState.self)
+            let answer = try await client.ask(AdminAPI.registration, body: known)
             #expect(answer == standing)
             let unknown = TokenReport.Query(deviceNumber: 3, appNumber: 5)
             await #expect(throws: CommandError(.refused, "")) {
-                _ = try await client.post(TokenRoute.path, body: unknown, as: TokenReport.RegistrationState.self)
+                _ = try await client.ask(AdminAPI.registration, body: unknown)
             }
         }
     }

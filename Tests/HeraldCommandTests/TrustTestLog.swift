@@ -70,9 +70,9 @@ final class TrustTestLog: ReplicatedLog {
         _ filters: [LogSubject],
         in stream: LogStream,
         after sequence: UInt64?,
-        _ sink: any LogSink
-    ) -> any LogFollowing {
-        let follower = Follower(filters, sink)
+        _ receive: @escaping LogReceiver
+    ) -> StopFollowing {
+        let follower = Follower(filters, receive)
         state.withLock { state in
             follower.add(
                 state.entries.values.filter { $0.sequence > sequence ?? 0 }.sorted { $0.sequence < $1.sequence }
@@ -80,20 +80,19 @@ final class TrustTestLog: ReplicatedLog {
             state.followers.append(follower)
         }
         follower.report()
-        sink.caughtUp()
-        return follower
+        return { follower.cancel() }
     }
 
-    /// Reports to a sink what matches its filters: whole subjects, or those that end with `*`.
-    private final class Follower: LogFollowing {
+    /// Reports what matches its filters: whole subjects, or those that end with `*`.
+    private final class Follower: Sendable {
         private let filters: [LogSubject]
-        private let sink: any LogSink
+        private let receive: LogReceiver
         /// nil once it is cancelled.
         private let waiting = Mutex<[LogEntry]?>([])
 
-        init(_ filters: [LogSubject], _ sink: any LogSink) {
+        init(_ filters: [LogSubject], _ receive: @escaping LogReceiver) {
             self.filters = filters
-            self.sink = sink
+            self.receive = receive
         }
 
         func add(_ entries: [LogEntry]) {
@@ -111,7 +110,7 @@ final class TrustTestLog: ReplicatedLog {
                 defer { if waiting != nil { waiting = [] } }
                 return waiting ?? []
             }
-            if !entries.isEmpty { sink.received(entries) }
+            if !entries.isEmpty { receive(entries) }
         }
 
         func cancel() { waiting.withLock { $0 = nil } }

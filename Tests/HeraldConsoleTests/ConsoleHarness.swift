@@ -1,5 +1,6 @@
 import AsyncHTTPClient
 import Foundation
+import HTTPTypes
 import HeraldConsole
 import HeraldMailbox
 import HeraldModel
@@ -12,12 +13,14 @@ import ServiceLifecycle
 import Synchronization
 
 /// A service that answers operators from memory.
-final class StandInAdministration: Administration {
+final class StandInAdministration: Sendable {
     let problemsHeld = Mutex<[String]>([])
     let questions = Mutex<[JournalQuestion]>([])
     let offset = Mutex<Duration>(.zero)
     let fleet = Mutex<[String]>([])
     let reloads = Mutex(0)
+    let drillsHeld = Mutex<[DrillEntry]>([])
+    let drillsAsked = Mutex<[DrillRequest]>([])
 
     static let entry = JournalEntry(
         JournalEvent(
@@ -53,75 +56,6 @@ final class StandInAdministration: Administration {
         connected: true
     )
 
-    var problems: [String] { problemsHeld.withLock { $0 } }
-    var warnings: [String] { [] }
-
-    var status: ServiceStatus {
-        var status = ServiceStatus(version: "1", pid: 7, started: WallTime(seconds: 0), now: WallTime(seconds: 100))
-        status.environments = [.sandbox]
-        status.devicesConnected = 2
-        status.notificationsWaiting = 3
-        status.drills = drills
-        return status
-    }
-
-    func fullStatus() async -> ServiceStatus {
-        var status = status
-        status.journal = ServiceStatus.Journal(first: WallTime(seconds: 1), last: WallTime(seconds: 2))
-        return status
-    }
-
-    static let channel = Topic("com.example.app").map { bundle in
-        ChannelEntry(
-            id: "dHN0LXNyY2gtY2hubA==",
-            topic: bundle,
-            environment: .sandbox,
-            policy: 1,
-            created: "2026-01-01T00:00:00.000Z",
-            subscribers: 3,
-            published: 2,
-            delivered: 5,
-            stored: true
-        )
-    }
-
-    static let app = Topic("com.example.app").map { topic in
-        AppEntry(
-            AppUsage(
-                record: AppRecord(
-                    app: App(topic: topic, environment: .sandbox),
-                    number: AppNumber(6),
-                    origin: .device(DeviceNumber(5)),
-                    created: WallTime(seconds: 0)
-                ),
-                devices: 0,
-                ended: 1,
-                channels: 0
-            ),
-            device: "phone",
-            team: nil,
-            owner: AppEntry.Owner(team: "TEAM000001", since: WallTime(seconds: 0), origin: "use")
-        )
-    }
-
-    func forgetApp(_ topic: Topic, in environment: PushEnvironment?) async throws -> [AppEntry] {
-        let apps = [Self.app].compactMap { $0 }.filter {
-            $0.topic == topic && (environment == nil || $0.environment == environment)
-        }
-        guard !apps.isEmpty else { throw AdminError(.notFound, "no app has the name \(topic)") }
-        return apps
-    }
-
-    func journal(_ question: JournalQuestion, limit: Int) async throws -> JournalAnswer {
-        questions.withLock { $0.append(question) }
-        return JournalAnswer(Array(repeating: Self.entry, count: min(limit, 2)))
-    }
-
-    func reloadTrust() async throws { reloads.withLock { $0 += 1 } }
-
-    let drillsHeld = Mutex<[DrillEntry]>([])
-    let drillsAsked = Mutex<[DrillRequest]>([])
-
     static let drill = DrillEntry(
         id: 3,
         kind: "drop",
@@ -134,34 +68,128 @@ final class StandInAdministration: Administration {
         seed: 1
     )
 
-    var drills: [DrillEntry] { drillsHeld.withLock { $0 } }
-
-    func allDrills() async -> [DrillEntry] { drills }
-
-    func startDrill(_ request: DrillRequest) throws -> DrillEntry {
-        drillsAsked.withLock { $0.append(request) }
-        return Self.drill
+    /// Channels, one in each environment.
+    static let channels = [(UInt64(1), PushEnvironment.sandbox), (2, .production)].compactMap { low, environment in
+        Topic("com.example.app").map { topic in
+            ChannelEntry(
+                id: ChannelID(high: 1, low: low).base64,
+                topic: topic,
+                environment: environment,
+                policy: 1,
+                created: "2026-01-01T00:00:00.000Z",
+                subscribers: 3,
+                published: 2,
+                delivered: 5,
+                stored: true
+            )
+        }
     }
 
-    func renewDrill(_ id: Int) throws -> DrillEntry { try stopDrill(id) }
-
-    func stopDrill(_ id: Int) throws -> DrillEntry {
-        guard id == 3 else { throw AdminError(.notFound, "no drill \(id) is active") }
-        return Self.drill
+    var health: HealthReport {
+        HealthReport(problems: problemsHeld.withLock { $0 }, drills: drillsHeld.withLock { $0.map(\.words) })
     }
 
-    func stopDrills() -> [DrillEntry] { drillsHeld.withLock { $0 } }
-
-    var clock: ClockReading { ClockReading(now: WallTime(seconds: 100) + offset.withLock { $0 }, adjustable: true) }
-
-    func advanceClock(by duration: Duration) throws -> ClockReading {
-        offset.withLock { $0 += duration }
-        return clock
+    var status: ServiceStatus {
+        var status = ServiceStatus(version: "1", pid: 7, started: WallTime(seconds: 0), now: WallTime(seconds: 100))
+        status.environments = [.sandbox]
+        status.devicesConnected = 2
+        status.notificationsWaiting = 3
+        status.drills = drillsHeld.withLock { $0 }
+        return status
     }
 
-    func acceptClock() -> ClockReading {
-        ClockReading(now: WallTime(seconds: 100), adjustable: true, jump: .seconds(7200))
+    private var clock: ClockReading {
+        ClockReading(now: WallTime(seconds: 100) + offset.withLock { $0 }, adjustable: true)
     }
+
+    private func channel(_ id: ChannelID) throws -> ChannelEntry {
+        guard let channel = Self.channels.first(where: { $0.id == id.base64 }) else {
+            throw AdminError(.notFound, "there is no channel \(id.base64)")
+        }
+        return channel
+    }
+
+    /// The work of the requests that tests make.
+    var operations: AdminWork {
+        var api = AdminWork()
+        api.on(AdminAPI.status) { _ in self.status }
+        api.respond(to: AdminAPI.journal) { question, limit in
+            self.questions.withLock { $0.append(question) }
+            return JournalAnswer(Array(repeating: Self.entry, count: min(limit, 2)))
+        }
+        api.register(journal: StandInJournal())
+        TallyRoutes(journal: StandInTallies()).register(&api)
+        api.on(AdminAPI.reloadTrust) { _ in
+            self.reloads.withLock { $0 += 1 }
+            return self.status
+        }
+        api.on(AdminAPI.clock) { _ in self.clock }
+        api.on(AdminAPI.advanceClock) { call in
+            let duration = try call.body.duration()
+            self.offset.withLock { $0 += duration }
+            return self.clock
+        }
+        api.on(AdminAPI.acceptClock) { _ in
+            ClockReading(now: WallTime(seconds: 100), adjustable: true, jump: .seconds(7200))
+        }
+        registerDrills(&api)
+        api.on(AdminAPI.devices) { call in Page([Self.device], try call.page()) { $0.id } }
+        api.on(AdminAPI.revokeDevice) { _ in
+            struct Broken: Error {}
+            throw Broken()
+        }
+        api.on(AdminAPI.credentials) { call in Page([Self.credential], try call.page()) { $0.id } }
+        api.on(AdminAPI.revokeCredential) { call in
+            let id = try call.path(Ask.id)
+            guard id == "c1" else { throw AdminError(.notFound, "there is no credential \(id)") }
+            return Self.credential
+        }
+        registerChannels(&api)
+        return api
+    }
+
+    private func registerDrills(_ api: inout AdminWork) {
+        api.on(AdminAPI.drills) { _ in self.drillsHeld.withLock { $0 } }
+        api.on(AdminAPI.startDrill) { call in
+            self.drillsAsked.withLock { $0.append(call.body) }
+            return Self.drill
+        }
+        api.on(AdminAPI.stopDrill) { call in
+            let id = try call.path(AdminAPI.drill)
+            guard id == 3 else { throw AdminError(.notFound, "no drill \(id) is active") }
+            return Self.drill
+        }
+        api.on(AdminAPI.stopDrills) { _ in self.drillsHeld.withLock { $0 } }
+    }
+
+    private func registerChannels(_ api: inout AdminWork) {
+        api.on(AdminAPI.channels) { call in
+            let topic = try call(Ask.topic)
+            return Page(Self.channels.filter { topic == nil || $0.topic == topic }, try call.page()) { $0.id }
+        }
+        api.registerChannels { [self] id in
+            try channel(id)
+        } make: { [self] app, storage in
+            fleet.withLock { $0.append("make \(app.topic) \(app.environment.rawValue) \(storage.rawValue)") }
+            return try channel(ChannelID(high: 1, low: app.environment == .sandbox ? 1 : 2))
+        } delete: { [self] id in
+            fleet.withLock { $0.append("delete \(id.base64)") }
+            return try channel(id)
+        }
+    }
+}
+
+/// A request for the control socket only.
+struct EchoedText: Codable, Hashable, Sendable {
+    let a: Int
+
+    static let operation = AdminOperation<EchoedText, EchoedText>(
+        .post,
+        "control/echo",
+        role: .admin,
+        .reads,
+        says: "Answers with its body."
+    )
 }
 
 /// A console that listens while a test asks it things.
@@ -205,7 +233,7 @@ struct ConsoleHarness {
 
     func withPort<Result: Sendable>(_ body: @Sendable (_ base: String) async throws -> Result) async throws -> Result {
         let (opened, open) = AsyncStream.makeStream(of: Int.self)
-        return try await run(console().port { open.yield($0) }) {
+        return try await run(try console().port { open.yield($0) }) {
             for await port in opened { return try await body("http://127.0.0.1:\(port)") }
             throw CancellationError()
         }
@@ -214,7 +242,7 @@ struct ConsoleHarness {
     func withSocket<Result: Sendable>(_ body: @Sendable (_ base: String) async throws -> Result) async throws -> Result
     {
         let (opened, open) = AsyncStream.makeStream(of: Void.self)
-        return try await run(console().socket { open.yield() }) {
+        return try await run(try console().socket { open.yield() }) {
             for await _ in opened {
                 let host = socketPath.addingPercentEncoding(withAllowedCharacters: .alphanumerics) ?? ""
                 return try await body("http+unix://\(host)")
@@ -223,20 +251,30 @@ struct ConsoleHarness {
         }
     }
 
-    func console(port: Int = 0) -> Console {
+    /// The first words of the requests whose work the console has itself.
+    private static let own = [
+        "links", "session", "sessions", "tokens", "audit", "problems", "refusals", "series", "events",
+    ]
+
+    func console(port: Int = 0, with added: AdminOperation<EchoedText, EchoedText>? = nil) throws -> Console {
         var configuration = ConsoleConfiguration(host: "127.0.0.1", port: port, socketPath: socketPath)
         configuration.mode = mode
-        return Console(
+        var api = administration.operations
+        api.on(EchoedText.operation) { $0.body }
+        let served = Set(api.rows.map(\.name))
+        let rows = (AdminAPI.rows + [EchoedText.operation.row]).filter { row in
+            served.contains(row.name) || Self.own.contains(String(row.path.split(separator: "/")[1]))
+        }
+        return try Console(
             configuration: configuration,
-            administration: administration,
+            rows: rows + [added?.row].compactMap(\.self),
+            api: api,
+            health: { [administration] in administration.health },
             live: live,
             access: access,
             audit: audit,
             clock: clock,
             metrics: metrics,
-            control: [ControlRoute("echo") { $0 }],
-            journal: StandInJournal(),
-            tallies: StandInTallies(),
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         )
     }

@@ -102,14 +102,6 @@ private let start = WallTime(seconds: 1_800_000_000)
         #expect(queue.take(dueAt: start + .seconds(1), limit: 10) == [slot(1)])
         #expect(queue.take(dueAt: start + .seconds(2000), limit: 10) == [])
     }
-
-    @Test func `a removed slot is not taken`() {
-        var queue = DueQueue()
-        queue.set(slot(1), due: start)
-        queue.set(slot(2), due: start)
-        queue.remove(slot(1))
-        #expect(queue.take(dueAt: start, limit: 10) == [slot(2)])
-    }
 }
 
 @Suite struct BackgroundBudgetTests {

@@ -1,4 +1,3 @@
-import Foundation
 import HeraldMailbox
 import HeraldModel
 import Testing
@@ -15,8 +14,13 @@ struct SessionRecordTextTests {
         ),
         SessionRecord(expiryInterval: 1, disconnected: WallTime(milliseconds: .min), tokenKey: .max),
         SessionRecord(expiryInterval: 1, disconnected: WallTime(milliseconds: .max)),
-        withBroadcasts,
+        withBroadcasts, withEnvironments,
     ]
+    private static let withEnvironments = {
+        var record = SessionRecord(subscriptions: ["apps/a": 1], expiryInterval: 1)
+        record.environments = ["a": .sandbox, "b.c": .production]
+        return record
+    }()
     private static let withBroadcasts = {
         var record = SessionRecord(subscriptions: ["channels/a/b": 1], expiryInterval: 1)
         record.broadcasts = ["channels/a/b": 1_843_000_000_000_000, "channels/é": 0]
@@ -24,68 +28,35 @@ struct SessionRecordTextTests {
     }()
 
     @Test(arguments: records)
-    func `the plain form is JSON, and is read as it was written`(record: SessionRecord) throws {
-        let text = try #require(record.plainText)
-        #expect(SessionRecord(plainText: text) == record)
-        #expect(try JSONDecoder().decode(SessionRecord.self, from: Data(text.utf8)) == record)
+    func `the text of a session is read as it was written`(record: SessionRecord) {
+        #expect(SessionRecord(text: record.text) == record)
     }
 
-    @Test(arguments: records)
-    func `Foundation's text is read, in any order of keys`(record: SessionRecord) throws {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = .withoutEscapingSlashes
-        let text = String(decoding: try encoder.encode(record), as: UTF8.self)
-        #expect(SessionRecord(plainText: text) == record)
-    }
-
-    @Test func `a session with apps of another environment has no plain form`() throws {
-        var record = Self.records[2]
-        record.environments = ["a": .sandbox]
-        #expect(record.plainText == nil)
-        let data = try JSONEncoder().encode(record)
-        #expect(SessionRecord(plainText: String(decoding: data, as: UTF8.self).replacing("\\/", with: "/")) == nil)
-        #expect(try JSONDecoder().decode(SessionRecord.self, from: data) == record)
-    }
-
-    @Test func `the plain form has every part of a session`() {
-        // Whoever adds one has the plain form write it, or refuse the session as it does for environments.
+    @Test func `the text has every part of a session`() {
+        // Whoever adds one has the text say it.
         #expect(Mirror(reflecting: Self.records[2]).children.count == 7)
     }
 
-    @Test(arguments: ["apps/\"/#", "apps/\\/#", "apps/\n/#", "\u{0}"])
-    func `a filter that needs JSON escapes has no plain form`(filter: String) {
-        #expect(SessionRecord(subscriptions: [filter: 1], expiryInterval: 1).plainText == nil)
-    }
-
     @Test(arguments: [
-        "", "{", "{}", "null", "[]", "\"", "{\"expiryInterval\":1",
-        // Something is missing, too much, or too large.
-        #"{"environment":"production","expiryInterval":1}"#,
-        #"{"environment":"production","subscriptions":{}}"#,
-        #"{"expiryInterval":1,"subscriptions":{}}"#,
-        #"{"environment":"elsewhere","expiryInterval":1,"subscriptions":{}}"#,
-        #"{"environment":"production","expiryInterval":4294967296,"subscriptions":{}}"#,
-        #"{"environment":"production","expiryInterval":-1,"subscriptions":{}}"#,
-        #"{"environment":"production","expiryInterval":99999999999999999999,"subscriptions":{}}"#,
-        #"{"disconnected":9223372036854775808,"environment":"production","expiryInterval":1,"subscriptions":{}}"#,
-        #"{"environment":"production","expiryInterval":1,"subscriptions":{"a":256}}"#,
-        #"{"environment":"production","expiryInterval":1,"subscriptions":{"a":1,"a":0}}"#,
-        #"{"environment":"production","expiryInterval":1,"subscriptions":{"a":1,}}"#,
-        #"{"environment":"production","expiryInterval":1,"subscriptions":{"a":}}"#,
-        #"{"environment":"production","expiryInterval":1,"subscriptions":{"a}}"#,
-        #"{"environment":"production","expiryInterval":1,"other":1,"subscriptions":{}}"#,
-        #"{"environment":"production","expiryInterval":1,"subscriptions":{}}}"#,
-        // JSON, and somebody else's to read.
-        #"{"environment":"production","expiryInterval":1,"subscriptions":{"apps\/a\/#":1}}"#,
-        #"{ "environment":"production","expiryInterval":1,"subscriptions":{}}"#,
-        #"{"disconnected":null,"environment":"production","expiryInterval":1,"subscriptions":{}}"#,
+        "", "\n", "production 1 - - 0", "production 1 - - 1\n", "production 1 - - 0\n\n", "elsewhere 1 - - 0\n",
+        "production 4294967296 - - 0\n", "production -1 - - 0\n", "production 1  - 0\n", "production 1 - x 0\n",
+        "production 1 9223372036854775808 - 0\n", "production 1 - - 0 \n", "production 1 - - 1\nsub 256 a\n",
+        "production 1 - - 2\nsub 1 a\nsub 0 a\n", "production 1 - - 2\ncast 1 a\ncast 1 a\n",
+        "production 1 - - 2\nin sandbox a\nin sandbox a\n", "production 1 - - 1\nsub 1 a b\n",
+        "production 1 - - 1\nsub 1\n", "production 1 - - 1\nother 1 a\n", "production 1 - - 1\nin here a\n",
     ])
     func `any other text is not read`(text: String) {
-        #expect(SessionRecord(plainText: text) == nil)
+        #expect(SessionRecord(text: text) == nil)
     }
 
-    @Test func `a truncated text is not read`() throws {
-        let text = try #require(Self.records[2].plainText)
-        for length in 0..<text.count { #expect(SessionRecord(plainText: String(text.prefix(length))) == nil) }
+    @Test func `a truncated text is not read`() {
+        let text = Self.records[2].text
+        for length in 0..<text.count { #expect(SessionRecord(text: String(text.prefix(length))) == nil) }
+    }
+
+    @Test(arguments: ["apps/\n/#", "apps/ /#"])
+    func `a filter that no device contract has does not become another one`(filter: String) {
+        let text = SessionRecord(subscriptions: [filter: 1], expiryInterval: 1).text
+        #expect(SessionRecord(text: text) == nil)
     }
 }

@@ -9,9 +9,9 @@ import Testing
         number: UInt64,
         pending: UInt64 = 1,
         place: String? = nil
-    ) -> Delivery {
+    ) -> NATSDelivery {
         let place = place ?? "$JS.ACK.S.c.1.\(sequence).\(number).1700000000000000000.\(pending)"
-        return Delivery(
+        return NATSDelivery(
             subscription: 2,
             subject: ByteBuffer(string: "a.\(sequence)"),
             replyTo: ByteBuffer(string: place),
@@ -21,8 +21,8 @@ import Testing
         )
     }
 
-    private func control(_ lines: String, replyTo: String? = nil, code: Int = 100) -> Delivery {
-        Delivery(
+    private func control(_ lines: String, replyTo: String? = nil, code: Int = 100) -> NATSDelivery {
+        NATSDelivery(
             subscription: 2,
             subject: ByteBuffer(string: "a"),
             replyTo: replyTo.map { ByteBuffer(string: $0) },
@@ -43,7 +43,7 @@ import Testing
         }
     }
 
-    private func play(_ feed: inout OrderedFeed, _ deliveries: [Delivery]) -> [String] {
+    private func play(_ feed: inout OrderedFeed, _ deliveries: [NATSDelivery]) -> [String] {
         deliveries.map { name(feed.received($0)) }
     }
 

@@ -51,7 +51,7 @@ import Testing
     }
 
     private func answer(_ outbox: inout Outbox, _ subject: String, _ payload: String, status: Int? = nil) -> Int {
-        let delivery = Delivery(
+        let delivery = NATSDelivery(
             subscription: 1,
             subject: ByteBuffer(string: subject),
             replyTo: nil,
@@ -213,7 +213,7 @@ import Testing
 
     @Test func `a deadline passes once, within a tick, also far away`() throws {
         var outbox = try outbox()
-        let tick = RequestTable<Request>.tick
+        let tick = OpenRequests<Request>.tick
         // The last one is beyond a whole round of the deadlines' ring.
         let deadlines: [UInt64] = [tick, 10 * tick, 300 * tick, 1000 * tick]
         for deadline in deadlines { add(&outbox, "d\(deadline)", deadline: deadline) }

@@ -56,7 +56,7 @@ private final class Exchange {
     }
 
     func call(_ body: String = "{}", answerLimit: Int = 1000) -> Call {
-        var head = HeaderBlock()
+        var head = RequestHeader()
         head.add(":method", "POST")
         head.add(":scheme", "https")
         head.add(":authority", "a")

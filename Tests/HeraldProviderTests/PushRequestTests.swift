@@ -17,7 +17,7 @@ import Testing
     private static let id = NotificationID(high: 1, low: 2)
 
     private func lines(_ request: PushRequest) -> [String] {
-        var head = HeaderBlock()
+        var head = RequestHeader()
         request.write(to: &head, id: request.id ?? Self.id)
         return head.lines
     }

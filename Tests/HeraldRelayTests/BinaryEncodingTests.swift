@@ -79,14 +79,14 @@ import Testing
         #expect(app.includes(chat) && !app.includes(voip))
     }
 
-    private func page(isWhole: Bool) throws -> JournalPage {
+    private func page(isWhole: Bool) throws -> BinaryJournalPage {
         let lines = #"""
             [{"id":"2f7ca8f4-0000-8000-8000-000000000001","time":"2026-11-21T12:00:00.000Z","state":"received"},
             {"id":"2f7ca8f4-0000-8000-8000-000000000001","time":"2026-11-21T12:00:00.010Z","state":"stored"},
             {"id":"2f7ca8f4-0000-8000-8000-000000000002","time":"2026-11-21T12:00:00.010Z","state":"received"},
             {"id":"2f7ca8f4-0000-4000-8000-000000000003","time":"2026-11-21T12:00:00.010Z","state":"stored"}]
             """#
-        return JournalPage(
+        return BinaryJournalPage(
             try JSONDecoder().decode([JournalLine].self, from: Data(lines.utf8)),
             isWhole: isWhole
         )

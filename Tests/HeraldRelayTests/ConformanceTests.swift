@@ -158,7 +158,7 @@ import Testing
 
     @Test(arguments: Engine.all) func aTokenIsDeadUnlessRegisteredSince(_ engine: Engine) async throws {
         try await engine.with { store in
-            var device = DeviceEntry(token: Words.token, topic: "com.example.chat")
+            var device = RelayDevice(token: Words.token, topic: "com.example.chat")
             device.userName = "ann"
             device.registered = Words.now
             try await store.register(device)
@@ -185,12 +185,12 @@ import Testing
             }
             #expect(try await store.markDead(deadTokens, held: false) == 2)
             #expect(try await store.progress(at: Words.now).deadDevices == 2)
-            func revive(_ selection: DeviceSelection) async throws -> Int {
+            func revive(_ selection: TokenSelection) async throws -> Int {
                 try await store.revive(selection).tokens
             }
-            #expect(try await revive(DeviceSelection(tokens: [Words.token.uppercased()])) == 1)
-            #expect(try await revive(DeviceSelection(since: Words.now + .seconds(1))) == 0)
-            #expect(try await revive(DeviceSelection(topic: "com.example.chat")) == 1)
+            #expect(try await revive(TokenSelection(tokens: [Words.token.uppercased()])) == 1)
+            #expect(try await revive(TokenSelection(since: Words.now + .seconds(1))) == 0)
+            #expect(try await revive(TokenSelection(topic: "com.example.chat")) == 1)
             #expect(try await store.progress(at: Words.now).deadDevices == 0)
             #expect(try await store.markDead(deadTokens, held: true) == 2)
             let progress = try await store.progress(at: Words.now)
@@ -211,13 +211,13 @@ import Testing
             // The moment is kept to the millisecond: another would be taken for another breaker.
             #expect(WallTime(rfc3339: first.since) == Words.now)
             // Single tokens, and what died of late, say nothing of the cause.
-            _ = try await store.revive(DeviceSelection(tokens: [Words.token], topic: "a.b"))
-            _ = try await store.revive(DeviceSelection(since: Words.now))
+            _ = try await store.revive(TokenSelection(tokens: [Words.token], topic: "a.b"))
+            _ = try await store.revive(TokenSelection(since: Words.now))
             #expect(try await apps().count == 3)
-            let some = try await store.revive(DeviceSelection(topic: "a.b", since: Words.now))
+            let some = try await store.revive(TokenSelection(topic: "a.b", since: Words.now))
             #expect(some.breakers == ["a.b (production)", "a.b (sandbox)"])
             #expect(try await apps() == ["c.d (production)"])
-            #expect(try await store.revive(DeviceSelection()).breakers == ["c.d (production)"])
+            #expect(try await store.revive(TokenSelection()).breakers == ["c.d (production)"])
             #expect(try await apps().isEmpty)
         }
     }
@@ -319,7 +319,7 @@ import Testing
             #expect(progress.rows == ["queued": 4] && progress.scheduled == 1 && progress.retrying == 1)
             #expect(progress.claims.map(\.owner) == ["one"] && progress.claims.map(\.rows) == [1])
             #expect((76...78).contains(try #require(progress.oldestUnsentSeconds)))
-            #expect(try await store.progress(at: Words.now + .seconds(61)).claims.first?.isLapsed == true)
+            #expect(try await store.progress(at: Words.now + .seconds(61)).claims.first?.lapsed == true)
         }
     }
 
@@ -432,7 +432,7 @@ import Testing
         try await engine.with { store in
             for length in [1, 54, 100] {
                 let token = String(repeating: "ab", count: length)
-                var device = DeviceEntry(token: token, topic: "com.example.chat")
+                var device = RelayDevice(token: token, topic: "com.example.chat")
                 device.registered = Words.now - .seconds(60)
                 try await store.register(device)
                 let dead = DeadToken(token: token, topic: "com.example.chat", time: Words.now, evidence: "410")
@@ -455,7 +455,7 @@ import Testing
     @Test(arguments: Engine.all) func writesOfOtherProgramsAreReported(_ engine: Engine) async throws {
         try await engine.withBare { store, address in
             try await store.prepare()
-            let second = try SQLRelayStore.open(address)
+            let second = try RelayStore.open(address)
             var changes = store.changes { _ in }.makeAsyncIterator()
             // Once when it begins, and where it has to connect first, once when it listens.
             await changes.next()

@@ -32,10 +32,10 @@ struct Engine: Sendable, CustomTestStringConvertible {
     /// Does something with a queue whose tables are not made yet, and its address.
     func withBare(
         _ tables: TableNames = TableNames(),
-        _ body: (SQLRelayStore, DatabaseAddress) async throws -> Void
+        _ body: (RelayStore, DatabaseAddress) async throws -> Void
     ) async throws {
         try await lend { address in
-            let store = try SQLRelayStore.open(address, tables: tables)
+            let store = try RelayStore.open(address, tables: tables)
             do {
                 try await body(store, address)
             } catch {
@@ -47,7 +47,7 @@ struct Engine: Sendable, CustomTestStringConvertible {
     }
 
     /// Does something with an empty queue.
-    func with(_ body: (SQLRelayStore) async throws -> Void) async throws {
+    func with(_ body: (RelayStore) async throws -> Void) async throws {
         try await withBare { store, _ in
             try await store.prepare()
             try await body(store)
@@ -96,7 +96,7 @@ final class PostgresServer: Sendable {
     }
 }
 
-extension SQLRelayStore {
+extension RelayStore {
     /// Writes past the contract, as another program does.
     @discardableResult
     func run(_ sql: String, _ arguments: SQLValue...) async throws -> [[SQLValue]] {
@@ -135,4 +135,17 @@ enum Words {
     static let payload = #"{"aps":{"alert":"hello"}}"#
     /// Far from the true time of the databases' defaults on neither side.
     static let now = WallTime(milliseconds: Int64(Date().timeIntervalSince1970 * 1000))
+}
+
+extension RelayStore {
+    /// Claims due rows, oldest first.
+    func claim(_ request: ClaimRequest) async throws -> [QueueRow] {
+        try await finish([], owner: request.owner, claiming: request).claimed
+    }
+
+    /// Writes outcomes.
+    /// - Returns: The rows that are final now.
+    func finish(_ outcomes: [RowOutcome], owner: String) async throws -> [FinishedRow] {
+        try await finish(outcomes, owner: owner, claiming: nil).finished
+    }
 }

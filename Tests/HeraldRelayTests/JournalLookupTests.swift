@@ -37,7 +37,7 @@ import Testing
         return result
     }
 
-    private func relay(on store: SQLRelayStore, _ answer: JournalResult) throws -> Relay {
+    private func relay(on store: RelayStore, _ answer: JournalResult) throws -> Relay {
         let routes = RouteList { app in
             Route(app, sender: Nobody(), journal: Fixed(answer: answer), backOff: RetryBackOff())
         }

@@ -60,11 +60,11 @@ import Testing
         try await engine.with { store in
             let dead = DeadToken(token: Words.token, topic: "com.example.chat", time: Words.now, evidence: "410")
             _ = try await store.markDead([dead], held: false)
-            try await store.register(DeviceEntry(token: Words.other, topic: "com.example.chat"))
+            try await store.register(RelayDevice(token: Words.other, topic: "com.example.chat"))
             let unknown = String(repeating: "ef", count: 32)
             let tokens = [Words.token.uppercased(), Words.other, unknown]
             func leftOut(_ topic: String?) async throws -> [String] {
-                try await store.leftOut(DeviceSelection(tokens: tokens, topic: topic)).named
+                try await store.leftOut(TokenSelection(tokens: tokens, topic: topic)).named
                     .map { "\($0.token.prefix(2)) \($0.isKnown) \($0.isDead)" }
             }
             #expect(try await leftOut(nil) == ["cd true false", "ef false false"])
@@ -74,10 +74,10 @@ import Testing
                 .text(engine.name == "SQLite" ? "soon" : "infinity"),
                 .text(Words.token)
             )
-            let since = DeviceSelection(since: Words.now - .seconds(60))
+            let since = TokenSelection(since: Words.now - .seconds(60))
             #expect(try await store.leftOut(since).undated == 1)
             #expect(try await store.revive(since).tokens == 0)
-            #expect(try await store.revive(DeviceSelection(tokens: tokens)).tokens == 1)
+            #expect(try await store.revive(TokenSelection(tokens: tokens)).tokens == 1)
         }
     }
 }

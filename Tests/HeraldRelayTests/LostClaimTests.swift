@@ -86,8 +86,7 @@ import Testing
     }
 
     /// Runs a relay that loses the answer of a claim, until it has sent two notifications.
-    private func send(_ store: SQLRelayStore, losing claim: Int, batch: Int = 10, through sender: Acceptor) async throws
-    {
+    private func send(_ store: RelayStore, losing claim: Int, batch: Int = 10, through sender: Acceptor) async throws {
         var configuration = RelayConfiguration()
         // Rows in doubt would end without being sent.
         configuration.inDoubt = .giveUp
@@ -99,7 +98,7 @@ import Testing
         let relay = Relay(
             configuration: configuration,
             routes: routes,
-            store: SQLRelayStore(AnswerLoser(store.database, after: claim)),
+            store: RelayStore(AnswerLoser(store.database, after: claim)),
             owner: "one",
             clock: ReadClock(),
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }

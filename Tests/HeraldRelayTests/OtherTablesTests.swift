@@ -26,7 +26,7 @@ import Testing
             let tables = try TableNames(prefix: "herald_")
             #expect(tables.schemaCommand == hint)
             for statement in RelaySchema.statements(store.database.dialect, tables) { try await store.run(statement) }
-            let prefixed = try SQLRelayStore.open(address, tables: tables)
+            let prefixed = try RelayStore.open(address, tables: tables)
             #expect(try await prefixed.prepare() == [])
             try await use(prefixed, tables)
             #expect(try await store.run("SELECT id, name FROM devices").first?.map(\.text) == ["7", "phone"])
@@ -36,10 +36,10 @@ import Testing
     }
 
     /// Every kind of statement.
-    private func use(_ store: SQLRelayStore, _ tables: TableNames) async throws {
+    private func use(_ store: RelayStore, _ tables: TableNames) async throws {
         var changes = store.changes { _ in }.makeAsyncIterator()
         await changes.next()
-        var device = DeviceEntry(token: Words.token, topic: "com.example.chat")
+        var device = RelayDevice(token: Words.token, topic: "com.example.chat")
         (device.registered, device.userName) = (Words.now, "ann")
         try await store.register(device)
         #expect(try await store.tokens(of: "ann", topic: device.topic, limit: 9) == [Words.token])
@@ -63,7 +63,7 @@ import Testing
             DeadTokenBreaker.Trip(app: "a.b (production)", deadTokens: 21, answers: 30, since: Words.now)
         )
         #expect(try await store.progress(at: Words.now).deadDevices == 1)
-        #expect(try await store.revive(DeviceSelection()) == Revival(tokens: 1, breakers: ["a.b (production)"]))
+        #expect(try await store.revive(TokenSelection()) == Revival(tokens: 1, breakers: ["a.b (production)"]))
         try await store.run("UPDATE \(tables.queue) SET time_sent = NULL WHERE id = ?1", .int(id))
         #expect(try await store.claim().map(\.id) == [id])
         #expect(try await store.takeOver(at: Words.now) == 1)
@@ -167,7 +167,7 @@ import Testing
             try await queue.writeWithoutTransaction {
                 try $0.execute(sql: "PRAGMA encoding = 'UTF-16'; CREATE TABLE t (n)")
             }
-            let error = #expect(throws: RelayStoreError.self) { try SQLRelayStore.open(.sqlite(path: other)) }
+            let error = #expect(throws: RelayStoreError.self) { try RelayStore.open(.sqlite(path: other)) }
             #expect(error?.code == .unusable && error?.message.hasSuffix("in UTF-16le: the relay needs UTF-8") == true)
             #expect(try await !store.hasQueue())
         }

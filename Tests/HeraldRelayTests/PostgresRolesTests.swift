@@ -9,11 +9,11 @@ import Testing
     private func with(
         _ role: String,
         _ grants: String...,
-        body: (_ owner: SQLRelayStore, _ other: SQLRelayStore) async throws -> Void
+        body: (_ owner: RelayStore, _ other: RelayStore) async throws -> Void
     ) async throws {
         let address = try PostgresServer.shared.database()
-        let owner = try SQLRelayStore.open(.postgresql(address))
-        let other = try SQLRelayStore.open(.postgresql(address.replacing("//herald@", with: "//\(role)@")))
+        let owner = try RelayStore.open(.postgresql(address))
+        let other = try RelayStore.open(.postgresql(address.replacing("//herald@", with: "//\(role)@")))
         func close() async {
             await owner.close()
             await other.close()

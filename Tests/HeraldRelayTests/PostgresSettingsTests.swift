@@ -29,8 +29,8 @@ import Testing
     }
 
     /// A queue with a policy for its rows, and the role `odd`.
-    private func owner() async throws -> SQLRelayStore {
-        let owner = try SQLRelayStore.open(.postgresql(address))
+    private func owner() async throws -> RelayStore {
+        let owner = try RelayStore.open(.postgresql(address))
         try await owner.prepare()
         // Another test may have made it.
         try await owner.run(
@@ -43,9 +43,9 @@ import Testing
     }
 
     /// Times and dead devices, read and written by a relay.
-    private func useQueue(_ store: SQLRelayStore) async throws {
+    private func useQueue(_ store: RelayStore) async throws {
         for (token, died) in [(Words.token, Words.now - .seconds(1)), (Words.other, Words.now + .seconds(1))] {
-            var device = DeviceEntry(token: token, topic: "com.example.chat")
+            var device = RelayDevice(token: token, topic: "com.example.chat")
             device.registered = Words.now
             try await store.register(device)
             let dead = DeadToken(token: token, topic: device.topic, time: died, evidence: "410")
@@ -80,7 +80,7 @@ import Testing
         try await store.save(trip)
         let progress = try await store.progress(at: Words.now)
         #expect(progress.breakers.map(\.since) == [Words.now.rfc3339] && progress.deadDevices == 1)
-        #expect(try await store.revive(DeviceSelection()).tokens == 1)
+        #expect(try await store.revive(TokenSelection()).tokens == 1)
         #expect(try await store.purge(RowSelection(before: Words.now - .seconds(3600)), isDryRun: false).count == 0)
         #expect(try await store.purge(RowSelection(), isDryRun: false).count == 2)
     }
@@ -90,7 +90,7 @@ import Testing
         let owner = try await owner()
         for setting in PostgresSettingsTests.settings {
             try await owner.run("ALTER ROLE odd IN DATABASE \(try #require(database)) SET \(setting)")
-            let store = try SQLRelayStore.open(.postgresql(odd(isPooled)))
+            let store = try RelayStore.open(.postgresql(odd(isPooled)))
             do {
                 try await useQueue(store)
             } catch {
@@ -114,7 +114,7 @@ import Testing
         for setting in PostgresSettingsTests.settings {
             try await owner.run("ALTER DATABASE \(try #require(database)) SET \(setting)")
         }
-        let store = try SQLRelayStore.open(.postgresql(odd(isPooled)))
+        let store = try RelayStore.open(.postgresql(odd(isPooled)))
         try await useQueue(store)
         let names = [
             "TimeZone", "statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout",
@@ -133,7 +133,7 @@ import Testing
 
     @Test func `a policy for rows is told`() async throws {
         let owner = try await owner()
-        let store = try SQLRelayStore.open(.postgresql(odd(false)))
+        let store = try RelayStore.open(.postgresql(odd(false)))
         #expect(try await store.prepare().map { $0.hasPrefix("row-level security is on for push_queue") } == [true])
         #expect(try await owner.prepare() == [])
         await store.close()
@@ -145,7 +145,7 @@ import Testing
         try await owner.run(
             "ALTER ROLE odd IN DATABASE \(try #require(database)) SET default_transaction_read_only = on"
         )
-        let store = try SQLRelayStore.open(.postgresql(odd(false)))
+        let store = try RelayStore.open(.postgresql(odd(false)))
         #expect(try await store.prepare().first == "the relay cannot write: \(PostgresConnection.readOnly)")
         let error = await #expect(throws: RelayStoreError.self) { try await store.claim() }
         #expect(error?.code == .unavailable && error?.message.hasSuffix(PostgresConnection.readOnly) == true)
@@ -159,7 +159,7 @@ import Testing
     @Test func `what other clients of a pooler set does not reach the relay, and the relay sets nothing for them`()
         async throws
     {
-        let store = try SQLRelayStore.open(.postgresql(PostgresServer.pooled(address)))
+        let store = try RelayStore.open(.postgresql(PostgresServer.pooled(address)))
         try await store.prepare()
         // As many as there are sessions, so that each has one of its own.
         let others = try (0..<2).map { _ in try PostgresConnection(PostgresServer.pooled(address)) }

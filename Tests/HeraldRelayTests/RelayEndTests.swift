@@ -33,7 +33,7 @@ import Testing
         func close() async { await database.close() }
     }
 
-    private func relay(_ store: any RelayStore, _ notes: LogNotes) -> Relay {
+    private func relay(_ store: RelayStore, _ notes: LogNotes) -> Relay {
         Relay(
             configuration: RelayConfiguration(),
             routes: RouteList { _ in throw CancellationError() },
@@ -47,7 +47,7 @@ import Testing
     @Test func `a shutdown is not told as a failure of the database`() async throws {
         try await Engine.all[0].with { store in
             let notes = LogNotes()
-            let relay = relay(SQLRelayStore(EndingDatabase(store.database)), notes)
+            let relay = relay(RelayStore(EndingDatabase(store.database)), notes)
             await Task { await QueuePump(relay.context, relay.rows).run { false } }.value
             #expect(notes.all.isEmpty && relay.context.health.problems.isEmpty)
         }

@@ -11,9 +11,9 @@ import Testing
             .timeQueued: StoredMoment.text(Words.now),
         ]
         values.merge(columns) { $1 }
-        var device: DeviceEntry?
+        var device: RelayDevice?
         if dead != false {
-            device = DeviceEntry(token: Words.token, topic: "com.example.chat")
+            device = RelayDevice(token: Words.token, topic: "com.example.chat")
             device?.isDead = dead
         }
         let row = QueueRow(

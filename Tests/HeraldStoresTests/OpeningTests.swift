@@ -135,15 +135,6 @@ struct OpeningTests {
         #expect(error.message.contains("newer"))
     }
 
-    @Test func `a store of a build from before the first release is refused, with what to do`() throws {
-        try makeDatabase(
-            "PRAGMA application_id = 0x48524C44; PRAGMA user_version = 4; CREATE TABLE bundle (number INTEGER)"
-        )
-        let error = try failure()
-        #expect(error.code == .unreleasedFormat)
-        #expect(error.message.contains("before its first release") && error.message.contains("new data folder"))
-    }
-
     // MARK: - Migration
 
     private func opener(_ migrations: [Schema.Migration]) -> DatabaseOpener {

@@ -107,13 +107,6 @@ import Testing
         #expect(error?.message.contains("newer Herald") == true)
     }
 
-    @Test func `a ledger of an unreleased build is refused`() throws {
-        try TrustFile.write(Array("{}\n".utf8), to: layout.unreleasedLedger, .secret)
-        let error = #expect(throws: TrustError.self) { try open(mayCreate: true) }
-        #expect(error?.message.contains("before its first release") == true)
-        #expect(!FileManager.default.fileExists(atPath: path))
-    }
-
     @Test func `a ledger that lacks a table is of an unreleased build`() async throws {
         let store = try #require(try open(mayCreate: true) as? TrustDatabase)
         let error = await #expect(throws: TrustError.self) {

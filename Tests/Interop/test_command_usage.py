@@ -18,7 +18,7 @@ from service import HERALD, PATIENCE, ROOT, TEAM, TOPIC, eventually, herald
 COMMANDS = [
     ["serve"], ["status"], ["init"], ["provider"], ["provider", "certificate"], ["provider", "key"], ["provider", "list"],
     ["provider", "revoke"], ["app"], ["app", "forget"], ["app", "list"], ["app", "claim"], ["app", "release"], ["device"], ["device", "enroll"], ["device", "list"], ["device", "revoke"], ["agent", "run"],
-    ["send"], ["check"], ["journal"], ["backup"], ["restore"], ["doctor"], ["console"], ["console", "link"], ["console", "token"], ["console", "tokens"], ["console", "revoke"], ["token", "inspect"], ["token", "keys"], ["token", "rotate"], ["token", "retire"],
+    ["send"], ["check"], ["journal"], ["backup"], ["restore"], ["doctor"], ["console"], ["console", "link"], ["console", "token"], ["console", "tokens"], ["console", "revoke"], ["console", "description"], ["token", "inspect"], ["token", "keys"], ["token", "rotate"], ["token", "retire"],
 ]
 DAY = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z"
 
@@ -40,9 +40,9 @@ def test_the_binary_prints_its_version():
 
 
 def test_every_file_with_the_version_says_the_same():
-    for name in ("Service/HeraldConsole", "Provider/HeraldRelay"):
-        description = yaml.safe_load((ROOT / "Sources" / name / "Resources" / "openapi.yaml").read_text())
-        assert description["info"]["version"] == version(), name
+    relay = (ROOT / "Sources" / "Provider" / "HeraldRelay" / "Resources" / "openapi.yaml").read_text()
+    for text in (relay, herald("console", "description").stdout):
+        assert yaml.safe_load(text)["info"]["version"] == version()
     releases = re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.M)
     assert releases[:2] == ["Unreleased", version()]
 

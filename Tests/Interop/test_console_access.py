@@ -11,9 +11,9 @@ import pytest
 import yaml
 
 from commands import one_line
-from service import PATIENCE, ROOT, Service, herald
+from service import PATIENCE, Service, herald
 
-DESCRIPTION = yaml.safe_load((ROOT / "Sources/Service/HeraldConsole/Resources/openapi.yaml").read_text())
+DESCRIPTION = yaml.safe_load(herald("console", "description").stdout)
 ROLES = ["viewer", "sender", "admin"]
 #: Every request below `/v1`, with its least role.
 REQUESTS = [

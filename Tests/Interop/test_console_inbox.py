@@ -19,7 +19,7 @@ import yaml
 import channels
 from binary import Binary, framed
 from provider import Provider, away_device, listening_device, provider_token
-from service import HERALD, PATIENCE, ROOT, TEAM, TOPIC, Service, eventually, herald
+from service import HERALD, PATIENCE, TEAM, TOPIC, Service, eventually, herald
 
 
 def ask(service, method, path, body=None, status=200, **query):
@@ -173,7 +173,7 @@ def test_a_wait_for_what_no_message_can_have_is_refused_at_once(scene):
 
 
 def test_no_route_ignores_a_parameter_a_key_or_a_body(scene):
-    paths = yaml.safe_load((ROOT / "Sources/Service/HeraldConsole/Resources/openapi.yaml").read_text())["paths"]
+    paths = yaml.safe_load(herald("console", "description").stdout)["paths"]
     routes = [(path.replace("{", "").replace("}", ""), method.upper(), route)
               for path, methods in paths.items() if path.startswith("/v1/")
               for method, route in methods.items() if method in ("get", "post", "put", "delete")]

@@ -32,7 +32,7 @@ enum ExitStatus {
         case let error as TrustError:
             [.folderMissing, .exposed, .foreignOwner, .damaged, .missing].contains(error.code)
         case let error as StoreError:
-            [.foreignFile, .newerVersion, .unreleasedFormat, .damaged, .notWritable].contains(error.code)
+            [.foreignFile, .newerVersion, .damaged, .notWritable].contains(error.code)
         case let error as RelayStoreError: error.code == .unusable
         default: false
         }

@@ -8,7 +8,7 @@ import Tracing
 // Unchecked: one owner at a time. While an attempt is under way it is the event loop, else the sender.
 final class RequestExecution: @unchecked Sendable {
     let id: NotificationID
-    let head: HeaderBlock
+    let head: RequestHeader
     let body: [UInt8]
     let answerLimit: Int
     /// The header field with its identifier: `apns-id` or `apns-request-id`.
@@ -29,7 +29,7 @@ final class RequestExecution: @unchecked Sendable {
 
     fileprivate init(
         _ id: NotificationID,
-        _ head: HeaderBlock,
+        _ head: RequestHeader,
         _ body: [UInt8],
         answerLimit: Int,
         identifier: String,
@@ -68,7 +68,7 @@ extension ProviderClient {
     /// - Throws: ``ProviderError/Code/badRequest``.
     func execution(
         _ id: NotificationID,
-        _ head: HeaderBlock,
+        _ head: RequestHeader,
         _ body: [UInt8],
         answerLimit: Int,
         identifier: String,

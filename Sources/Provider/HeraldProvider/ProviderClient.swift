@@ -164,12 +164,12 @@ public final class ProviderClient: Sendable {
     }
 
     /// The header fields that every request has.
-    func head(_ method: String, path: String) -> HeaderBlock {
+    func head(_ method: String, path: String) -> RequestHeader {
         head(method) { $0.append(contentsOf: path.utf8) }
     }
 
-    private func head(_ method: String, path: (inout [UInt8]) -> Void) -> HeaderBlock {
-        var head = HeaderBlock()
+    private func head(_ method: String, path: (inout [UInt8]) -> Void) -> RequestHeader {
+        var head = RequestHeader()
         head.add(":method", method)
         head.add(":scheme", "https")
         head.add(":authority", authority)

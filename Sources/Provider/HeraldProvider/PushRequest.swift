@@ -47,7 +47,7 @@ public struct PushRequest: Sendable {
     }
 
     /// Writes the header fields except `authorization`, in a fixed order.
-    func write(to head: inout HeaderBlock, id: NotificationID) {
+    func write(to head: inout RequestHeader, id: NotificationID) {
         head.add("apns-push-type", pushType.rawValue)
         if let topic { head.add("apns-topic", topic.name) }
         head.add("apns-id", isIndexed: false) { $0 += id.canonicalBytes }

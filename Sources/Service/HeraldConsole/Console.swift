@@ -19,8 +19,7 @@ import Darwin
 ///     /v1/…                                       the admin API
 package struct Console: Sendable {
     private let configuration: ConsoleConfiguration
-    private let administration: any Administration
-    private let live: LiveConsole
+    private let health: @Sendable () -> HealthReport
     private let metrics: PrometheusRegistry
     /// Sets the gauges that are read on demand.
     private let readGauges: @Sendable () -> Void
@@ -28,39 +27,49 @@ package struct Console: Sendable {
     private let audit: any ConsoleAudit
     /// The machine's clock, for the audit.
     private let clock: any WallClock
-    private let control: [ControlRoute]
-    private let testing: ConsoleTesting?
-    private let journal: (any JournalSearching)?
-    private let tallies: (any JournalCounting)?
+    private let api: AdminWork
+    private let description: [UInt8]
     private let logger: Logger
 
+    /// - Parameters:
+    ///   - configuration: Addresses and limits.
+    ///   - rows: The rows of the admin API.
+    ///   - api: The work of each row but those of the console itself: access, the audit and what `live` has.
+    ///   - health: Reads the health of the service.
+    ///   - live: The service's present and recent past.
+    ///   - access: Knows who may use the console.
+    ///   - audit: Keeps the lines of the audit.
+    ///   - clock: The machine's clock.
+    ///   - metrics: The metrics.
+    ///   - readGauges: Sets the gauges that are read on demand.
+    ///   - logger: For unexpected errors.
+    /// - Throws: ``AdminWork/Incomplete`` for a row that nobody has registered work for.
     package init(
         configuration: ConsoleConfiguration,
-        administration: any Administration,
+        rows: [OperationRow],
+        api: AdminWork,
+        health: @escaping @Sendable () -> HealthReport,
         live: LiveConsole,
         access: ConsoleAccess,
         audit: any ConsoleAudit,
         clock: any WallClock,
         metrics: PrometheusRegistry,
         readGauges: @escaping @Sendable () -> Void = {},
-        control: [ControlRoute] = [],
-        journal: (any JournalSearching)? = nil,
-        tallies: (any JournalCounting)? = nil,
-        testing: ConsoleTesting? = nil,
         logger: Logger
-    ) {
+    ) throws {
+        var api = api
+        AccessRoutes(access: access, configuration: configuration, audit: audit).register(&api)
+        live.register(&api, connections: configuration.maximumConnections)
+        try api.check(rows)
+        description = Array(try OpenAPI.yaml(of: rows).utf8)
+        self.api = api
         self.configuration = configuration
-        self.administration = administration
-        self.live = live
+        self.health = health
         self.access = access
         self.audit = audit
         self.clock = clock
         self.metrics = metrics
         self.readGauges = readGauges
-        self.control = control
-        self.testing = testing
-        self.journal = journal
-        self.tallies = tallies
         self.logger = logger
     }
 
@@ -68,7 +77,7 @@ package struct Console: Sendable {
     package func port(_ isOpen: @escaping @Sendable (Int) -> Void) -> WebListener {
         let words = "the console answers to localhost, to a loopback address, to --console-host and to each --hostname"
         let router = router(HostCheck(host: configuration.host, names: configuration.hostnames, answersTo: words))
-        _ = addRoutes(to: router, by: .port(access, configuration))
+        addRoutes(to: router, by: .port(access, configuration))
         let address = ListenAddress.Address.port(host: configuration.host, port: configuration.port)
         return listener(router, at: address, tls: configuration.tls, isOpen)
     }
@@ -76,8 +85,7 @@ package struct Console: Sendable {
     /// The listener for Herald's own commands; calls `isOpen` once it listens.
     package func socket(_ isOpen: @escaping @Sendable () -> Void) -> WebListener {
         let router = router()
-        let routes = addRoutes(to: router, by: .socket)
-        AdminRoutes(administration: administration).add(control, to: routes)
+        addRoutes(to: router, by: .socket)
         let path = configuration.socketPath
         return listener(router, at: .socket(path: path)) { _ in
             // The folder already excludes other users; the mode shows it.
@@ -86,20 +94,11 @@ package struct Console: Sendable {
         }
     }
 
-    /// Adds the routes of both listeners.
-    private func addRoutes(
-        to router: Router<ConsoleContext>,
-        by way: ConsoleGate.Way
-    ) -> RouterGroup<ConsoleContext> {
-        let routes = router.group("v1").add(middleware: ConsoleGate(way: way, audit: audit, clock: clock))
-        AdminRoutes(administration: administration).add(to: routes)
-        AccessRoutes(access: access, configuration: configuration).add(to: routes)
-        AuditRoutes(audit: audit).add(to: routes)
-        live.addRoutes(to: routes, connections: configuration.maximumConnections)
-        testing?.add(to: routes, connections: configuration.maximumConnections)
-        journal.map(JournalRoutes.init)?.add(to: routes)
-        tallies.map(TallyRoutes.init)?.add(to: routes)
-        return routes
+    private func addRoutes(to router: Router<ConsoleContext>, by way: ConsoleGate.Way) {
+        let gate = ConsoleGate(way: way, rows: api.rows, audit: audit, clock: clock)
+        var isSocket = false
+        if case .socket = way { isSocket = true }
+        api.add(to: router.group("v1").add(middleware: gate), isSocket: isSocket)
     }
 
     private func router(_ check: HostCheck<ConsoleContext>? = nil) -> Router<ConsoleContext> {
@@ -114,24 +113,19 @@ package struct Console: Sendable {
         if let check { router.add(middleware: check) }
         if configuration.mode != .apiOnly { ConsolePages().add(to: router) }
         let health = router.group("health")
-        health.get { _, _ in try self.health() }
-        health.get("ready") { _, _ in try self.health() }
+        health.get { _, _ in try answer() }
+        health.get("ready") { _, _ in try answer() }
         health.get("live") { _, _ in WebReply.live }
         router.get("metrics") { _, _ in
             readGauges()
             return WebReply.metrics(metrics.exposition)
         }
-        router.get("openapi.yaml") { _, _ in WebReply.bytes(PackageResources.openapi_yaml, type: "application/yaml") }
+        router.get("openapi.yaml") { _, _ in WebReply.bytes(description, type: "application/yaml") }
         return router
     }
 
-    private func health() throws -> Response {
-        let report = HealthReport(
-            problems: administration.problems,
-            warnings: administration.warnings,
-            drills: administration.drills.map(\.words),
-            notes: testing?.notes ?? []
-        )
+    private func answer() throws -> Response {
+        let report = health()
         return try WebReply.json(report, status: report.status == .ready ? .ok : .serviceUnavailable)
     }
 

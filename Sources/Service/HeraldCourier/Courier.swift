@@ -1,7 +1,7 @@
 package import HeraldListener
 package import HeraldMailbox
 package import HeraldModel
-import HeraldTrust
+package import HeraldTrust
 import HeraldWire
 package import Logging
 package import NIOCore
@@ -17,7 +17,7 @@ import Synchronization
 /// 5. Stops gracefully: takes no new devices, sends DISCONNECT 0x8B to the connected ones, and then closes.
 package final class Courier: Sendable {
     private let configuration: CourierConfiguration
-    private let trust: any DeviceTrust
+    private let trust: TrustService
     private let clock: any WallClock
     private let logger: Logger
     private let group: any EventLoopGroup
@@ -44,7 +44,7 @@ package final class Courier: Sendable {
         tls: NIOSSLContext,
         group: any EventLoopGroup,
         services: CourierServices,
-        trust: any DeviceTrust,
+        trust: TrustService,
         clock: any WallClock,
         logger: Logger
     ) {

@@ -60,12 +60,7 @@ package final class Envelope: Sendable {
 package struct NotificationStatus: Hashable, Sendable {
     package let state: JournalState
     /// The next try, where it is known.
-    package let next: WallTime?
-
-    package init(state: JournalState, next: WallTime? = nil) {
-        self.state = state
-        self.next = next
-    }
+    package var next: WallTime?
 }
 
 /// The right to one answer to a provider, settled exactly once.

@@ -1,23 +1,16 @@
-import Synchronization
-
 /// Runs asynchronous work for callers that cannot wait: event loops and locked sections.
 ///
 /// `run()` ends when it is cancelled or `finish()` is called, after the tasks that it has begun.
 package final class TaskQueue: Sendable {
     private let stream: AsyncStream<@Sendable () async -> Void>
     private let continuation: AsyncStream<@Sendable () async -> Void>.Continuation
-    private let unfinished = Atomic<Int>(0)
 
     package init() {
         (stream, continuation) = AsyncStream.makeStream(bufferingPolicy: .unbounded)
     }
 
-    /// The number of tasks that are not done.
-    package var count: Int { unfinished.load(ordering: .acquiring) }
-
     /// Adds a task; callers bound the number to one or two for each connection.
     package func add(_ task: @escaping @Sendable () async -> Void) {
-        unfinished.wrappingAdd(1, ordering: .relaxed)
         continuation.yield(task)
     }
 
@@ -28,10 +21,7 @@ package final class TaskQueue: Sendable {
     package func run() async {
         await withDiscardingTaskGroup { group in
             for await task in stream {
-                group.addTask {
-                    await task()
-                    self.unfinished.wrappingSubtract(1, ordering: .releasing)
-                }
+                group.addTask { await task() }
             }
         }
     }

@@ -6,8 +6,6 @@ package struct StoreError: Error, Sendable {
         case foreignFile
         /// The file was written by a newer Herald.
         case newerVersion
-        /// The file was written by a build from before the first release.
-        case unreleasedFormat
         /// The file is damaged.
         case damaged
         /// The file or its folder is not writable.

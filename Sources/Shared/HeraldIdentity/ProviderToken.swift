@@ -36,10 +36,10 @@ package enum ProviderToken {
         team: String,
         issued: WallTime
     ) throws -> String {
-        let header = TokenBase64.encode("{\"alg\":\"ES256\",\"kid\":\"\(keyID)\"}".utf8)
-        let claims = TokenBase64.encode("{\"iss\":\"\(team)\",\"iat\":\(issued.seconds)}".utf8)
+        let header = Base64.encode(Array("{\"alg\":\"ES256\",\"kid\":\"\(keyID)\"}".utf8))
+        let claims = Base64.encode(Array("{\"iss\":\"\(team)\",\"iat\":\(issued.seconds)}".utf8))
         let signed = header + "." + claims
         let signature = try key.signature(for: SHA256.hash(data: Array(signed.utf8)))
-        return signed + "." + TokenBase64.encode(signature.rawRepresentation)
+        return signed + "." + Base64.encode(Array(signature.rawRepresentation))
     }
 }

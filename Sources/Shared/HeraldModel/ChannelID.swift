@@ -32,38 +32,18 @@ package struct ChannelID: Hashable, Sendable {
     /// Reads the value of `apns-channel-id`.
     ///
     /// Accepts both alphabets, with or without padding: clients put it into URLs too.
-    package static func read(_ text: some Sequence<UInt8>) -> Reading {
-        var bits: UInt64 = 0
-        var bitCount = 0
-        var bytes: [UInt8] = []
-        var textCount = 0
-        var padding = 0
-        for byte in text {
-            textCount += 1
-            guard textCount <= maximumTextBytes else { return .malformed }
-            if byte == UInt8(ascii: "=") {
-                padding += 1
-                continue
-            }
-            guard padding == 0, let value = value(of: byte) else { return .malformed }
-            bits = bits << 6 | UInt64(value)
-            bitCount += 6
-            if bitCount >= 8 {
-                bitCount -= 8
-                bytes.append(UInt8(truncatingIfNeeded: bits >> UInt64(bitCount)))
-            }
+    package static func read(_ text: some Collection<UInt8>) -> Reading {
+        guard (1...maximumTextBytes).contains(text.count), let bytes = Array(text).withUnsafeBytes(Base64.decode) else {
+            return .malformed
         }
-        // A single digit in the last group holds no byte; padding fills the group, or is left out.
-        guard textCount > 0, (textCount - padding) % 4 != 1, padding == 0 || (padding <= 2 && textCount % 4 == 0),
-            bits & ((1 << UInt64(bitCount)) - 1) == 0
-        else { return .malformed }
-        guard bytes.count == 16 else { return .unknown }
-        return .channel(
-            ChannelID(
-                high: bytes[..<8].reduce(0) { $0 << 8 | UInt64($1) },
-                low: bytes[8...].reduce(0) { $0 << 8 | UInt64($1) }
-            )
-        )
+        return ChannelID(bytes: bytes).map { .channel($0) } ?? .unknown
+    }
+
+    /// Makes an identifier from its sixteen bytes; nil for another number.
+    package init?(bytes: [UInt8]) {
+        guard bytes.count == 16 else { return nil }
+        high = bytes[..<8].reduce(0) { $0 << 8 | UInt64($1) }
+        low = bytes[8...].reduce(0) { $0 << 8 | UInt64($1) }
     }
 
     /// Reads the last level of a topic.
@@ -76,46 +56,15 @@ package struct ChannelID: Hashable, Sendable {
     }
 
     /// The identifier as providers read it.
-    package var base64: String { text(ChannelID.standardDigits) }
+    package var base64: String { Base64.encode(bytes, Base64.standard, isPadded: true) }
 
     /// The identifier as a level of an MQTT topic.
-    package var topicLevel: String { text(ChannelID.topicDigits) }
+    package var topicLevel: String { Base64.encode(bytes, isPadded: true) }
 
     /// The sixteen bytes.
     package var bytes: [UInt8] {
         (0..<16).map { index in
             UInt8(truncatingIfNeeded: (index < 8 ? high : low) >> UInt64(56 - 8 * (index % 8)))
-        }
-    }
-
-    private func text(_ digits: [UInt8]) -> String {
-        let bytes = bytes
-        var text: [UInt8] = []
-        text.reserveCapacity(24)
-        for start in stride(from: 0, to: 16, by: 3) {
-            let group = bytes[start..<min(start + 3, 16)]
-            let value = group.reduce(UInt32(0)) { $0 << 8 | UInt32($1) } << UInt32(8 * (3 - group.count))
-            for place in 0..<4 {
-                let isPadding = place > group.count
-                text.append(isPadding ? UInt8(ascii: "=") : digits[Int(value >> UInt32(18 - 6 * place)) & 63])
-            }
-        }
-        return String(decoding: text, as: UTF8.self)
-    }
-
-    private static let standardDigits = Array(
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8
-    )
-    private static let topicDigits = Array(standardDigits.dropLast(2)) + Array("-_".utf8)
-
-    private static func value(of digit: UInt8) -> UInt8? {
-        switch digit {
-        case UInt8(ascii: "A")...UInt8(ascii: "Z"): digit - UInt8(ascii: "A")
-        case UInt8(ascii: "a")...UInt8(ascii: "z"): digit - UInt8(ascii: "a") + 26
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0") + 52
-        case UInt8(ascii: "+"), UInt8(ascii: "-"): 62
-        case UInt8(ascii: "/"), UInt8(ascii: "_"): 63
-        default: nil
         }
     }
 }

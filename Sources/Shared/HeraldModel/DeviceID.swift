@@ -13,17 +13,8 @@ public struct DeviceID: Hashable, Sendable {
     public init?(_ name: some StringProtocol) {
         var name = String(name)
         // All bytes at once: the service reads a million of these when it starts.
-        guard name.withUTF8({ (1...64).contains($0.count) && $0.allSatisfy(DeviceID.allows) }) else { return nil }
+        guard name.withUTF8({ (1...64).contains($0.count) && $0.allSatisfy { $0.isASCIINameByte } }) else { return nil }
         self.name = name
-    }
-
-    private static func allows(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "."):
-            true
-        default: false
-        }
     }
 }
 

@@ -60,86 +60,84 @@ public enum RefusalReason: String, Hashable, Sendable, CaseIterable, Codable, Er
         case retryLater
     }
 
-    /// One row of the table; `retryAfter` in seconds.
-    private typealias Row = (
-        httpStatus: Int, binaryStatus: BinaryStatus, advice: Advice, retryAfter: Int?, explanation: String
-    )
+    /// One row of the table.
+    private typealias Row = (httpStatus: Int, binaryStatus: BinaryStatus, advice: Advice, explanation: String)
 
     private var row: Row {
         switch self {
-        case .badChannelID: (400, .unknown, .giveUp, nil, "the channel identifier is not base64, or too long")
-        case .badCollapseID: (400, .protocolError, .giveUp, nil, "the collapse identifier is not \(CollapseID.rule)")
+        case .badChannelID: (400, .unknown, .giveUp, "the channel identifier is not base64, or too long")
+        case .badCollapseID: (400, .protocolError, .giveUp, "the collapse identifier is not \(CollapseID.rule)")
         case .badDeviceToken:
             (
-                400, .invalidToken, .giveUp, nil,
+                400, .invalidToken, .giveUp,
                 "this service did not issue the device token, or it is of the other environment"
             )
         case .badExpirationDate:
-            (400, .protocolError, .giveUp, nil, "the expiration is not a UNIX time in whole seconds")
-        case .badMessageID: (400, .protocolError, .giveUp, nil, "the identifier of the notification is not a UUID")
-        case .badPayload: (400, .protocolError, .giveUp, nil, "the payload is not a JSON object")
+            (400, .protocolError, .giveUp, "the expiration is not a UNIX time in whole seconds")
+        case .badMessageID: (400, .protocolError, .giveUp, "the identifier of the notification is not a UUID")
+        case .badPayload: (400, .protocolError, .giveUp, "the payload is not a JSON object")
         case .badPriority:
-            (400, .protocolError, .giveUp, nil, "the priority is not 10, 5 or 1, or is 10 with a background push")
+            (400, .protocolError, .giveUp, "the priority is not 10, 5 or 1, or is 10 with a background push")
         case .badRequestParams:
-            (400, .unknown, .giveUp, nil, "an attribute of the channel is missing, unknown or invalid")
-        case .badRequestPayload: (400, .unknown, .giveUp, nil, "the body is not a JSON object with each attribute once")
-        case .badTopic: (400, .invalidTopicSize, .giveUp, nil, "the topic is malformed")
+            (400, .unknown, .giveUp, "an attribute of the channel is missing, unknown or invalid")
+        case .badRequestPayload: (400, .unknown, .giveUp, "the body is not a JSON object with each attribute once")
+        case .badTopic: (400, .invalidTopicSize, .giveUp, "the topic is malformed")
         case .cannotCreateChannelConfig:
             (
-                400, .unknown, .giveUp, nil,
+                400, .unknown, .giveUp,
                 "the app has reached its limit of channels, or its team the limit of new apps; delete some"
             )
-        case .channelNotRegistered: (400, .unknown, .giveUp, nil, "the app has no such channel in this environment")
+        case .channelNotRegistered: (400, .unknown, .giveUp, "the app has no such channel in this environment")
         case .deviceTokenNotForTopic:
-            (400, .invalidToken, .giveUp, nil, "the device token belongs to another app than the topic names")
-        case .duplicateHeaders: (400, .protocolError, .giveUp, nil, "a header field was sent twice")
-        case .featureNotEnabled: (400, .unknown, .giveUp, nil, "the service does not offer broadcasts for this app")
-        case .idleTimeout: (400, .shutdown, .retryLater, nil, "the connection was idle for too long; connect again")
-        case .invalidPushType: (400, .protocolError, .giveUp, nil, "the push type is unknown")
-        case .missingChannelID: (400, .unknown, .giveUp, nil, "the channel identifier is missing")
-        case .missingDeviceToken: (400, .missingDeviceToken, .giveUp, nil, "the path has no device token")
-        case .missingPushType: (400, .unknown, .giveUp, nil, "the push type is missing")
+            (400, .invalidToken, .giveUp, "the device token belongs to another app than the topic names")
+        case .duplicateHeaders: (400, .protocolError, .giveUp, "a header field was sent twice")
+        case .featureNotEnabled: (400, .unknown, .giveUp, "the service does not offer broadcasts for this app")
+        case .idleTimeout: (400, .shutdown, .retryLater, "the connection was idle for too long; connect again")
+        case .invalidPushType: (400, .protocolError, .giveUp, "the push type is unknown")
+        case .missingChannelID: (400, .unknown, .giveUp, "the channel identifier is missing")
+        case .missingDeviceToken: (400, .missingDeviceToken, .giveUp, "the path has no device token")
+        case .missingPushType: (400, .unknown, .giveUp, "the push type is missing")
         case .missingTopic:
-            (400, .missingTopic, .giveUp, nil, "the topic is missing, and the credential does not imply one")
-        case .payloadEmpty: (400, .missingPayload, .giveUp, nil, "the payload is empty")
-        case .topicDisallowed: (400, .missingTopic, .giveUp, nil, "the credential is not for this topic")
+            (400, .missingTopic, .giveUp, "the topic is missing, and the credential does not imply one")
+        case .payloadEmpty: (400, .missingPayload, .giveUp, "the payload is empty")
+        case .topicDisallowed: (400, .missingTopic, .giveUp, "the credential is not for this topic")
         case .badCertificate:
-            (403, .unknown, .giveUp, nil, "the certificate is not a provider certificate, or was revoked")
-        case .badCertificateEnvironment: (403, .unknown, .giveUp, nil, "the certificate is for the other environment")
-        case .badEnvironmentKeyInToken: (403, .unknown, .giveUp, nil, "the key is for the other environment")
+            (403, .unknown, .giveUp, "the certificate is not a provider certificate, or was revoked")
+        case .badCertificateEnvironment: (403, .unknown, .giveUp, "the certificate is for the other environment")
+        case .badEnvironmentKeyInToken: (403, .unknown, .giveUp, "the key is for the other environment")
         case .expiredProviderToken:
             (
-                403, .unknown, .renewToken, nil,
+                403, .unknown, .renewToken,
                 "the provider token is older than an hour; sign another, and check the clock"
             )
-        case .forbidden: (403, .unknown, .giveUp, nil, "the service does not allow this")
+        case .forbidden: (403, .unknown, .giveUp, "the service does not allow this")
         case .invalidProviderToken:
             (
-                403, .unknown, .giveUp, nil,
+                403, .unknown, .giveUp,
                 "the provider token is not signed by a known key; check key, key identifier and team"
             )
-        case .missingProviderToken: (403, .unknown, .giveUp, nil, "there is neither a certificate nor a provider token")
-        case .topicMismatch: (403, .unknown, .giveUp, nil, "the credential is not for this app")
+        case .missingProviderToken: (403, .unknown, .giveUp, "there is neither a certificate nor a provider token")
+        case .topicMismatch: (403, .unknown, .giveUp, "the credential is not for this app")
         case .unrelatedKeyIDInToken:
-            (403, .unknown, .giveUp, nil, "the connection was opened with an unrelated key; open another for this one")
-        case .badPath: (404, .unknown, .giveUp, nil, "the path is not /3/device/ and a device token")
-        case .methodNotAllowed: (405, .unknown, .giveUp, nil, "the method is not POST")
-        case .expiredToken: (410, .invalidToken, .giveUp, nil, "the device token has expired; forget it")
+            (403, .unknown, .giveUp, "the connection was opened with an unrelated key; open another for this one")
+        case .badPath: (404, .unknown, .giveUp, "the path is not /3/device/ and a device token")
+        case .methodNotAllowed: (405, .unknown, .giveUp, "the method is not POST")
+        case .expiredToken: (410, .invalidToken, .giveUp, "the device token has expired; forget it")
         case .unregistered:
-            (410, .invalidToken, .giveUp, nil, "the app was removed from the device; forget the device token")
+            (410, .invalidToken, .giveUp, "the app was removed from the device; forget the device token")
         case .payloadTooLarge:
-            (413, .invalidPayloadSize, .giveUp, nil, "the payload is larger than 4096 bytes (5120 for voip)")
+            (413, .invalidPayloadSize, .giveUp, "the payload is larger than 4096 bytes (5120 for voip)")
         case .tooManyProviderTokenUpdates:
-            (429, .unknown, .retryLater, 1200, "the provider token was changed more than once in 20 minutes")
+            (429, .unknown, .retryLater, "the provider token was changed more than once in 20 minutes")
         case .tooManyRequests:
-            (429, .processingError, .retryLater, 1, "too many notifications for one device token; send fewer, or later")
-        case .internalServerError: (500, .processingError, .retryLater, nil, "the service failed; try again later")
+            (429, .processingError, .retryLater, "too many notifications for one device token; send fewer, or later")
+        case .internalServerError: (500, .processingError, .retryLater, "the service failed; try again later")
         case .serviceUnavailable:
             (
-                503, .processingError, .retryLater, 10,
+                503, .processingError, .retryLater,
                 "the service cannot take notifications at the moment; try again later"
             )
-        case .shutdown: (503, .shutdown, .retryLater, 10, "the service is stopping; try again")
+        case .shutdown: (503, .shutdown, .retryLater, "the service is stopping; try again")
         }
     }
 
@@ -158,11 +156,6 @@ public enum RefusalReason: String, Hashable, Sendable, CaseIterable, Codable, Er
 
     /// The advice to the provider.
     public var advice: Advice { row.advice }
-
-    /// The seconds to wait before another try (`retry-after`); nil where there is nothing to wait for, or nobody knows.
-    ///
-    /// APNs documents no such field; some clients read it. Whatever rate is set, the next notification is free in a second.
-    package var retryAfter: Int? { row.retryAfter }
 
     /// The fault and its remedy, in one sentence without a full stop.
     public var explanation: String { row.explanation }

@@ -29,15 +29,7 @@ public struct Topic: Hashable, Sendable {
         guard (1...maximumLength).contains(bytes.count) else { return nil }
         var previous = UInt8(ascii: ".")
         for byte in bytes {
-            switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"):
-                break
-            case UInt8(ascii: ".") where previous != UInt8(ascii: "."):
-                break
-            default:
-                return nil
-            }
+            guard byte.isASCIINameByte, byte != UInt8(ascii: ".") || previous != byte else { return nil }
             previous = byte
         }
         guard previous != UInt8(ascii: ".") else { return nil }

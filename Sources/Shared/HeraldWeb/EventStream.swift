@@ -26,15 +26,6 @@ package struct ServerEvent: Sendable {
     }
 }
 
-/// The comment that keeps a silent stream open.
-private final class Comment: Sendable {
-    let isDue: Atomic<Bool>
-
-    init(isDue: Bool) {
-        self.isDue = Atomic(isDue)
-    }
-}
-
 /// An answer that goes on with server-sent events until the client leaves or the service stops.
 ///
 /// The source keeps what is new and signals it; a slow client takes it when it comes to it.
@@ -43,9 +34,7 @@ package struct EventStream: Sendable {
     package struct Signal: Sendable {
         fileprivate let continuation: AsyncStream<Void>.Continuation
 
-        package func callAsFunction() {
-            continuation.yield()
-        }
+        package func callAsFunction() { continuation.yield() }
     }
 
     /// Whether a comment is to be written.

@@ -29,16 +29,16 @@ package struct WebRoutes<Context: RequestContext> {
     }
 
     package mutating func get(_ path: String, _ parameters: [String] = [], _ handler: @escaping Handler) {
-        add(.get, path, parameters, handler: handler)
+        add(.get, path, takes: parameters, handler: handler)
     }
 
     /// Adds a route that takes no body, or an empty object.
     package mutating func post(_ path: String, _ parameters: [String] = [], _ handler: @escaping Handler) {
-        addWithoutBody(.post, path, parameters, handler: handler)
+        addWithoutBody(.post, path, takes: parameters, handler: handler)
     }
 
     package mutating func delete(_ path: String, _ parameters: [String] = [], _ handler: @escaping Handler) {
-        addWithoutBody(.delete, path, parameters, handler: handler)
+        addWithoutBody(.delete, path, takes: parameters, handler: handler)
     }
 
     package mutating func post<Body: Decodable & Sendable>(
@@ -46,7 +46,7 @@ package struct WebRoutes<Context: RequestContext> {
         _ type: Body.Type,
         _ handler: @escaping BodyHandler<Body>
     ) {
-        add(.post, path, type, handler: handler)
+        add(.post, path, takes: [], as: type, handler: handler)
     }
 
     package mutating func put<Body: Decodable & Sendable>(
@@ -54,7 +54,32 @@ package struct WebRoutes<Context: RequestContext> {
         _ type: Body.Type,
         _ handler: @escaping BodyHandler<Body>
     ) {
-        add(.put, path, type, handler: handler)
+        add(.put, path, takes: [], as: type, handler: handler)
+    }
+
+    /// Adds a route; one that changes something takes no body, or an empty object.
+    package mutating func on(
+        _ method: HTTPRequest.Method,
+        _ path: String,
+        takes parameters: [String],
+        _ handler: @escaping Handler
+    ) {
+        if method == .get {
+            add(method, path, takes: parameters, handler: handler)
+        } else {
+            addWithoutBody(method, path, takes: parameters, handler: handler)
+        }
+    }
+
+    /// Adds a route that takes a body.
+    package mutating func on<Body: Decodable & Sendable>(
+        _ method: HTTPRequest.Method,
+        _ path: String,
+        takes parameters: [String],
+        as type: Body.Type,
+        _ handler: @escaping BodyHandler<Body>
+    ) {
+        add(method, path, takes: parameters, as: type, handler: handler)
     }
 
     /// Completes the group, after all its routes.
@@ -72,10 +97,11 @@ package struct WebRoutes<Context: RequestContext> {
     private mutating func add<Body: Decodable & Sendable>(
         _ method: HTTPRequest.Method,
         _ path: String,
-        _ type: Body.Type,
+        takes parameters: [String],
+        as type: Body.Type,
         handler: @escaping BodyHandler<Body>
     ) {
-        add(method, path, []) { [maximumBodyBytes] request, context in
+        add(method, path, takes: parameters) { [maximumBodyBytes] request, context in
             let body = try WebBody.json(try await WebBody.bytes(of: request, limit: maximumBodyBytes), as: Body.self)
             return try await handler(body, request, context)
         }
@@ -84,10 +110,10 @@ package struct WebRoutes<Context: RequestContext> {
     private mutating func addWithoutBody(
         _ method: HTTPRequest.Method,
         _ path: String,
-        _ parameters: [String],
+        takes parameters: [String],
         handler: @escaping Handler
     ) {
-        add(method, path, parameters) { [maximumBodyBytes] request, context in
+        add(method, path, takes: parameters) { [maximumBodyBytes] request, context in
             guard let body = try? await WebBody.bytes(of: request, limit: maximumBodyBytes),
                 body.isEmpty || JSON.Object(body)?.isEmpty == true
             else {
@@ -100,7 +126,7 @@ package struct WebRoutes<Context: RequestContext> {
     private mutating func add(
         _ method: HTTPRequest.Method,
         _ path: String,
-        _ parameters: [String],
+        takes parameters: [String],
         handler: @escaping Handler
     ) {
         allowed[path, default: []].append(method)

@@ -16,7 +16,7 @@ extension FuzzTarget {
         case 0: checkForm(SlotRecord.self, body)
         case 1: checkForm(ClaimRecord.self, body)
         case 2: checkForm(AppRecord.self, body)
-        case 3: checkMeaning(DeviceEntry.self, body)
+        case 3: checkMeaning(DeviceLogRecord.self, body)
         case 4: checkForm(DeviceRegistrations.self, body)
         case 5: checkForm(BroadcastChannel.self, body)
         case 6: checkForm(BroadcastRecord.self, body)

@@ -63,10 +63,10 @@ extension FuzzTarget {
     /// Claims that the holder of the key signs: any of them, without a trap.
     @Sendable
     private static func signedClaims(_ bytes: [UInt8]) {
-        let header = TokenBase64.encode(#"{"alg":"ES256","kid":"ABC123DEFG"}"#.utf8)
-        let text = Array("\(header).\(TokenBase64.encode(bytes))".utf8)
+        let header = Base64.encode(Array(#"{"alg":"ES256","kid":"ABC123DEFG"}"#.utf8))
+        let text = Array("\(header).\(Base64.encode(bytes))".utf8)
         guard let signature = try? tokenKey.signature(for: Data(text)) else { fatalError("no signature") }
-        let token = text + Array(".\(TokenBase64.encode(signature.rawRepresentation))".utf8)
+        let token = text + Array(".\(Base64.encode(Array(signature.rawRepresentation)))".utf8)
         jsonWebToken(token)
         var wrong = token
         wrong[text.count - 1] = wrong[text.count - 1] == UInt8(ascii: "A") ? UInt8(ascii: "B") : UInt8(ascii: "A")
@@ -173,8 +173,8 @@ extension FuzzTarget {
             check(name.utf8.count <= 253 && name == name.lowercased(), "the host name \(name)")
         }
         if let fault = TLSFault(text: text) { _ = "\(fault)" }
-        if let decoded = bytes.withUnsafeBytes({ TokenBase64.decode($0) }) {
-            let again = Array(TokenBase64.encode(decoded).utf8).withUnsafeBytes { TokenBase64.decode($0) }
+        if let decoded = bytes.withUnsafeBytes({ Base64.decode($0) }) {
+            let again = Array(Base64.encode(decoded).utf8).withUnsafeBytes { Base64.decode($0) }
             check(again == decoded, "base 64 is not read as it was written")
         }
     }

@@ -53,9 +53,7 @@ package struct EngineSelfTest: Sendable {
 
     private func append(_ text: String, expecting sequence: UInt64?) async -> AppendOutcome {
         let message = LogMessage(subject, payload: ByteBuffer(string: text), expectedSequence: sequence)
-        return await withCheckedContinuation { continuation in
-            log.append(message, to: stream) { continuation.resume(returning: $0) }
-        }
+        return await log.append(message, to: stream)
     }
 
     private func read(atLeast bound: UInt64) async -> Result<[LogEntry], LogFailure> {

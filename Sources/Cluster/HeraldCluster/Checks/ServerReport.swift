@@ -23,8 +23,10 @@ package struct ServerReport: Hashable, Sendable {
     /// Reads the body of an answer.
     /// - Throws: If it is not one of a NATS server.
     package init(varz body: some Sequence<UInt8>) throws {
-        let answer = try JSONDecoder().decode(Answer.self, from: Data(body))
-        guard let now = WallTime(serverTime: answer.now) else {
+        let decoder = JSONDecoder()
+        decoder.keyDecodingStrategy = .convertFromSnakeCase
+        let answer = try decoder.decode(Answer.self, from: Data(body))
+        guard let now = WallTime(rfc3339: answer.now) else {
             throw DecodingError.dataCorrupted(.init(codingPath: [], debugDescription: "now is not a time"))
         }
         self.init(
@@ -49,15 +51,6 @@ package struct ServerReport: Hashable, Sendable {
 
         struct Config: Decodable {
             let syncAlways: Bool?
-
-            private enum CodingKeys: String, CodingKey {
-                case syncAlways = "sync_always"
-            }
-        }
-
-        private enum CodingKeys: String, CodingKey {
-            case version, now, mem, jetstream
-            case serverName = "server_name"
         }
     }
 }

@@ -14,7 +14,9 @@ package struct ServerRoutes: Hashable, Sendable {
     /// Reads the body of an answer.
     /// - Throws: If it is not one of a NATS server.
     package init(routez body: some Sequence<UInt8>) throws {
-        let answer = try JSONDecoder().decode(Answer.self, from: Data(body))
+        let decoder = JSONDecoder()
+        decoder.keyDecodingStrategy = .convertFromSnakeCase
+        let answer = try decoder.decode(Answer.self, from: Data(body))
         self.init(name: answer.serverName, reached: Set((answer.routes ?? []).compactMap(\.remoteName)))
     }
 
@@ -24,15 +26,6 @@ package struct ServerRoutes: Hashable, Sendable {
 
         struct Route: Decodable {
             let remoteName: String?
-
-            private enum CodingKeys: String, CodingKey {
-                case remoteName = "remote_name"
-            }
-        }
-
-        private enum CodingKeys: String, CodingKey {
-            case serverName = "server_name"
-            case routes
         }
     }
 }

@@ -42,9 +42,7 @@ package struct BulkAppends: Sendable {
     private func append(_ message: Message) async throws {
         let end = ContinuousClock.now + patience
         while true {
-            let outcome = await withCheckedContinuation { continuation in
-                log.append(message.message, to: message.stream) { continuation.resume(returning: $0) }
-            }
+            let outcome = await log.append(message.message, to: message.stream)
             if case .stored = outcome { return }
             guard .now < end else { throw RecordChangeFailure(outcome) }
             try await Task.sleep(for: ClusterLimits.putRetry)

@@ -158,7 +158,7 @@ package struct ClusterExport: Sendable {
         switch stream {
         case .apps: return .app(try AppRecord(entry.payload))
         case .devices:
-            let device = try DeviceEntry(entry.payload)
+            let device = try DeviceLogRecord(entry.payload)
             return .device(device.id, device.number, device.record)
         case .registrations:
             let all = try DeviceRegistrations(entry.payload)

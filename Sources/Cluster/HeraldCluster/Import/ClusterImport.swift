@@ -115,9 +115,9 @@ package struct ClusterImport: Sendable {
             record.sequence = nil
             // They are numbers of the former broadcasts.
             record.session?.broadcasts = nil
-            let key = DeviceKey(id)
+            let key = DeviceHash(id)
             let place = partitions.partition(of: key)
-            let entry = DeviceEntry(id: id, number: number, record: record)
+            let entry = DeviceLogRecord(id: id, number: number, record: record)
             messages.append(.init(LogMessage(.device(key, place), payload: entry.body), to: .devices(place)))
             let all = DeviceRegistrations(
                 number,

@@ -51,7 +51,7 @@ package final class LogFollower: Sendable {
         var isStarted = false
         var isStartAbandoned = false
         var isCancelled = false
-        var following: (any LogFollowing)?
+        var stop: StopFollowing?
 
         init(at now: NIODeadline) { (fresh, heard, begun) = (now, now, now) }
 
@@ -151,12 +151,12 @@ package final class LogFollower: Sendable {
 
     private func follow(after sequence: UInt64?) {
         state.withLock { $0.begun = scheduler.now }
-        let following = log.follow(filters + [barrier], in: stream, after: sequence, FollowerSink(self))
+        let stop = log.follow(filters + [barrier], in: stream, after: sequence) { [self] in received($0) }
         let isCancelled = state.withLock { state in
-            state.following = state.isCancelled ? nil : following
+            state.stop = state.isCancelled ? nil : stop
             return state.isCancelled
         }
-        if isCancelled { following.cancel() }
+        if isCancelled { stop() }
     }
 
     /// Everything up to here has been applied.
@@ -205,15 +205,15 @@ package final class LogFollower: Sendable {
 
     /// Ends the following; who waits for more fails.
     package func cancel() {
-        let (following, waiting) = state.withLock { state in
+        let (stop, waiting) = state.withLock { state in
             defer {
                 state.isCancelled = true
-                state.following = nil
+                state.stop = nil
                 state.waiting = []
             }
-            return (state.following, state.waiting)
+            return (state.stop, state.waiting)
         }
-        following?.cancel()
+        stop?()
         for one in waiting { one.done(.failure(.unavailable)) }
     }
 
@@ -254,7 +254,7 @@ package final class LogFollower: Sendable {
         if let result { done(result) }
     }
 
-    fileprivate func received(_ entries: [LogEntry]) {
+    private func received(_ entries: [LogEntry]) {
         let records = entries.filter { $0.subject != barrier && (hearsSetAside || !$0.isSetAside) }
         if !records.isEmpty { apply(records) }
         guard let last = entries.last?.sequence else { return }
@@ -274,8 +274,8 @@ package final class LogFollower: Sendable {
     private struct Look {
         var overdue: [(done: Done, failure: LogFailure)] = []
         var proves = false
-        /// A following that has brought nothing although there is something, and the position.
-        var silent: (following: any LogFollowing, position: UInt64)?
+        /// The end of a following that has brought nothing although there is something, and the position.
+        var silent: (stop: StopFollowing, position: UInt64)?
     }
 
     /// Fails what has waited for too long, and proves that the follower is fresh.
@@ -283,7 +283,7 @@ package final class LogFollower: Sendable {
         let now = scheduler.now
         guard let look = state.withLock({ look(at: now, &$0) }) else { return }
         if let silent = look.silent {
-            silent.following.cancel()
+            silent.stop()
             follow(after: silent.position > 0 ? silent.position : first)
         }
         for (done, failure) in look.overdue { done(.failure(failure)) }
@@ -296,8 +296,8 @@ package final class LogFollower: Sendable {
         guard !state.isCancelled else { return nil }
         var look = Look()
         if state.isSilent(at: now) {
-            look.silent = state.following.map { ($0, state.position) }
-            state.following = nil
+            look.silent = state.stop.map { ($0, state.position) }
+            state.stop = nil
         }
         let heard = state.heard
         state.waiting.removeAll { one in
@@ -309,18 +309,4 @@ package final class LogFollower: Sendable {
         if look.proves { state.isProving = true }
         return look
     }
-}
-
-/// Hands what the log reports to a follower.
-private final class FollowerSink: LogSink {
-    private let follower: LogFollower
-
-    init(_ follower: LogFollower) {
-        self.follower = follower
-    }
-
-    func received(_ entries: [LogEntry]) { follower.received(entries) }
-
-    /// The barrier says more: this may come from a replica that lags.
-    func caughtUp() {}
 }

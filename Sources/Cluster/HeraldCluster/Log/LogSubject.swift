@@ -62,7 +62,7 @@ package struct LogSubject: Hashable, Sendable, CustomStringConvertible {
 
     /// An app and its number.
     package static func app(_ app: App) -> LogSubject {
-        LogSubject("hrld.app.\(app.environment.rawValue).\(SubjectText.of(Array(app.topic.name.utf8)))")
+        LogSubject("hrld.app.\(app.environment.rawValue).\(Base64.encode(Array(app.topic.name.utf8)))")
     }
 
     /// The app of an app's subject; nil for every other subject.
@@ -75,8 +75,8 @@ package struct LogSubject: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// A device's record.
-    package static func device(_ device: DeviceKey, _ partition: Partition) -> LogSubject {
-        LogSubject("hrld.dev.\(partition.index).\(SubjectText.of(device.bytes))")
+    package static func device(_ device: DeviceHash, _ partition: Partition) -> LogSubject {
+        LogSubject("hrld.dev.\(partition.index).\(Base64.encode(device.bytes))")
     }
 
     /// All registrations of a device.
@@ -99,26 +99,23 @@ package struct LogSubject: Hashable, Sendable, CustomStringConvertible {
 
     /// A channel.
     package static func channel(_ channel: ChannelID) -> LogSubject {
-        LogSubject("hrld.channel.\(SubjectText.of(channel))")
+        LogSubject("hrld.channel.\(Base64.encode(channel.bytes))")
     }
 
     /// The channel of a channel's subject; nil for every other subject.
     package var channel: ChannelID? {
         let parts = text.split(separator: ".", omittingEmptySubsequences: false)
-        guard parts.count == 3, parts[1] == "channel", let bytes = SubjectText.bytes(parts[2]), bytes.count == 16 else {
+        guard parts.count == 3, parts[1] == "channel", let bytes = SubjectText.bytes(parts[2]) else {
             return nil
         }
-        return ChannelID(
-            high: bytes.prefix(8).reduce(0) { $0 << 8 | UInt64($1) },
-            low: bytes.suffix(8).reduce(0) { $0 << 8 | UInt64($1) }
-        )
+        return ChannelID(bytes: bytes)
     }
 
     /// The broadcasts of a channel, of those that are stored for later subscribers, or of the others.
     ///
     /// The last stored one is the newest message for a device that subscribes, whatever came after it.
     package static func broadcasts(_ channel: ChannelID, isStored: Bool) -> LogSubject {
-        LogSubject("hrld.cast.\(isStored ? "stored" : "transient").\(SubjectText.of(channel))")
+        LogSubject("hrld.cast.\(isStored ? "stored" : "transient").\(Base64.encode(channel.bytes))")
     }
 }
 
@@ -128,13 +125,8 @@ package struct NodeName: Hashable, Sendable {
 
     /// - Returns: nil unless it is 1 to 64 bytes of `A` to `Z`, `a` to `z`, `0` to `9`, `-` and `_`.
     package init?(_ text: String) {
-        let isValid = text.utf8.allSatisfy { byte in
-            switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"):
-                true
-            default: false
-            }
+        let isValid = text.utf8.allSatisfy {
+            $0.isASCIIAlphanumeric || $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: "_")
         }
         guard (1...64).contains(text.utf8.count), isValid else { return nil }
         self.text = text
@@ -143,7 +135,8 @@ package struct NodeName: Hashable, Sendable {
 
 /// Writes and reads values as a part of a subject: base64url without padding (RFC 4648 §5).
 enum SubjectText {
-    private static let digits = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
+    /// Of this module: each notification's subject reads it eleven times.
+    private static let digits = Base64.urlSafe
 
     /// A device's number: eight bytes, most significant first, as eleven digits.
     static func of(_ device: DeviceNumber) -> String {
@@ -170,25 +163,6 @@ enum SubjectText {
         text[start...].reverse()
     }
 
-    static func of(_ channel: ChannelID) -> String { of(bytes(channel.high) + bytes(channel.low)) }
-
-    static func of(_ bytes: some Collection<UInt8>) -> String {
-        var bits: UInt32 = 0
-        var count = 0
-        var text: [UInt8] = []
-        text.reserveCapacity((bytes.count * 8 + 5) / 6)
-        for byte in bytes {
-            bits = bits << 8 | UInt32(byte)
-            count += 8
-            while count >= 6 {
-                count -= 6
-                text.append(digits[Int(bits >> UInt32(count) & 63)])
-            }
-        }
-        if count > 0 { text.append(digits[Int(bits << UInt32(6 - count) & 63)]) }
-        return String(decoding: text, as: UTF8.self)
-    }
-
     static func device(_ text: some StringProtocol) -> DeviceNumber? {
         guard text.utf8.count == 11 else { return nil }
         var value: UInt64 = 0
@@ -201,24 +175,9 @@ enum SubjectText {
         return DeviceNumber(value)
     }
 
-    /// The bytes of a text; nil unless it has the one form that ``of(_:)`` gives them.
+    /// The bytes of a text; nil unless it has the one form that ``Base64`` gives them.
     static func bytes(_ text: some StringProtocol) -> [UInt8]? {
-        var bits: UInt32 = 0
-        var count = 0
-        var bytes: [UInt8] = []
-        for byte in text.utf8 {
-            guard let digit = digits.firstIndex(of: byte) else { return nil }
-            bits = bits << 6 | UInt32(digit)
-            count += 6
-            if count >= 8 {
-                count -= 8
-                bytes.append(UInt8(truncatingIfNeeded: bits >> UInt32(count)))
-            }
-        }
-        return of(bytes) == text ? bytes : nil
-    }
-
-    private static func bytes(_ value: UInt64) -> [UInt8] {
-        (0..<8).map { UInt8(truncatingIfNeeded: value >> UInt64(56 - 8 * $0)) }
+        let bytes = Array(text.utf8).withUnsafeBytes(Base64.decode)
+        return bytes.flatMap { Base64.encode($0) == text ? $0 : nil }
     }
 }

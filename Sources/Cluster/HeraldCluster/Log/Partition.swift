@@ -31,7 +31,7 @@ package struct Partitions: Hashable, Sendable {
     }
 
     /// The partition of a device's record, which is found by its identifier and not by its number.
-    package func partition(of device: DeviceKey) -> Partition {
+    package func partition(of device: DeviceHash) -> Partition {
         partition(hash: device.bytes.prefix(4).reduce(0) { $0 << 8 | UInt64($1) })
     }
 

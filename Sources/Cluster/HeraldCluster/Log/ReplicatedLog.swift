@@ -36,14 +36,23 @@ package protocol ReplicatedLog: Sendable {
     ///   - filters: The subjects, which may have wildcards; no two match the same subject.
     ///   - stream: The stream of the subjects.
     ///   - sequence: The last message that the caller knows; nil for all.
-    ///   - sink: Receives the messages.
-    /// - Returns: The following, which the caller ends.
+    ///   - receive: Receives the messages.
+    /// - Returns: What ends it.
     func follow(
         _ filters: [LogSubject],
         in stream: LogStream,
         after sequence: UInt64?,
-        _ sink: any LogSink
-    ) -> any LogFollowing
+        _ receive: @escaping LogReceiver
+    ) -> StopFollowing
+}
+
+extension ReplicatedLog {
+    /// ``append(_:to:_:)`` as an async call.
+    package func append(_ message: LogMessage, to stream: LogStream) async -> AppendOutcome {
+        await withCheckedContinuation { continuation in
+            append(message, to: stream) { continuation.resume(returning: $0) }
+        }
+    }
 }
 
 /// A message to append.
@@ -169,16 +178,8 @@ extension LogFailure: CustomStringConvertible {
     }
 }
 
-/// Receives the messages of a followed filter, from one thread at a time.
-package protocol LogSink: AnyObject, Sendable {
-    /// The next messages, in the order of the log; tombstones too.
-    func received(_ entries: [LogEntry])
-    /// Everything that was in the log when the following began, or began again after an interruption, has been reported.
-    func caughtUp()
-}
+/// Receives the next messages of a followed filter, in the order of the log and from one thread at a time; tombstones too.
+package typealias LogReceiver = @Sendable ([LogEntry]) -> Void
 
-/// A filter that is being followed.
-package protocol LogFollowing: Sendable {
-    /// Ends the reports.
-    func cancel()
-}
+/// Ends the reports of a followed filter.
+package typealias StopFollowing = @Sendable () -> Void

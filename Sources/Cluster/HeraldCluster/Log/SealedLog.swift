@@ -65,9 +65,9 @@ package struct SealedLog: ReplicatedLog {
         _ filters: [LogSubject],
         in stream: LogStream,
         after sequence: UInt64?,
-        _ sink: any LogSink
-    ) -> any LogFollowing {
-        log.follow(filters, in: stream, after: sequence, OpeningSink(sink) { open($0, of: stream) })
+        _ receive: @escaping LogReceiver
+    ) -> StopFollowing {
+        log.follow(filters, in: stream, after: sequence) { receive($0.map { open($0, of: stream) }) }
     }
 
     private func open(_ entry: LogEntry, of stream: LogStream) -> LogEntry {
@@ -82,19 +82,4 @@ package struct SealedLog: ReplicatedLog {
             isSetAside: payload == nil
         )
     }
-}
-
-/// Opens what a log reports before it hands it on.
-private final class OpeningSink: LogSink {
-    private let sink: any LogSink
-    private let open: @Sendable (LogEntry) -> LogEntry
-
-    init(_ sink: any LogSink, _ open: @escaping @Sendable (LogEntry) -> LogEntry) {
-        self.sink = sink
-        self.open = open
-    }
-
-    func received(_ entries: [LogEntry]) { sink.received(entries.map(open)) }
-
-    func caughtUp() { sink.caughtUp() }
 }

@@ -46,7 +46,7 @@ package struct ClusterRecords: Sendable {
             // A removed record is empty.
             guard message.subject != ClusterIdentity.subject.text,
                 let record = open(message).flatMap({ try? NodeRecord($0) }),
-                let time = message.headers.lastValue("Nats-Time-Stamp").flatMap({ WallTime(serverTime: $0) })
+                let time = message.headers.lastValue("Nats-Time-Stamp").flatMap({ WallTime(rfc3339: $0) })
             else { return nil }
             return SeenNode(record: record, sequence: message.sequence, renewed: time)
         }
@@ -57,7 +57,7 @@ package struct ClusterRecords: Sendable {
         }
         partitions = cluster?.partitions
         incarnation = cluster?.incarnation ?? 0
-        now = info.answered.flatMap { WallTime(serverTime: $0) }
+        now = info.answered.flatMap { WallTime(rfc3339: $0) }
     }
 
     /// Reads from a replica that is not behind; it tries again until ``ClusterLimits/readDeadline``.

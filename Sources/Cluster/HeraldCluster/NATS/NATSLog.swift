@@ -122,20 +122,16 @@ package final class NATSLog: ReplicatedLog {
         _ filters: [LogSubject],
         in stream: LogStream,
         after sequence: UInt64?,
-        _ sink: any LogSink
-    ) -> any LogFollowing {
+        _ receive: @escaping LogReceiver
+    ) -> StopFollowing {
         let start = sequence.map { OrderedConsumer.Start.after($0) } ?? .newest
         let subjects = filters.map(\.text)
         let consumer = OrderedConsumer(jetStream, stream: stream.name, subjects: subjects, from: start) { event in
-            switch event {
-            case .message(let message): sink.received([LogEntry(message)])
-            case .caughtUp: sink.caughtUp()
-            // It goes on by itself, and leaves nothing out.
-            case .interrupted, .resumed: break
-            }
+            // After an interruption it goes on by itself, and leaves nothing out.
+            if case .message(let message) = event { receive([LogEntry(message)]) }
         }
         consumer.start()
-        return NATSFollowing(consumer)
+        return { consumer.stop() }
     }
 
     // MARK: - Time
@@ -147,16 +143,6 @@ package final class NATSLog: ReplicatedLog {
     private static func time(_ duration: Duration) -> TimeAmount {
         .milliseconds(duration.components.seconds * 1000 + duration.components.attoseconds / 1_000_000_000_000_000)
     }
-}
-
-private final class NATSFollowing: LogFollowing {
-    private let consumer: OrderedConsumer
-
-    init(_ consumer: OrderedConsumer) {
-        self.consumer = consumer
-    }
-
-    func cancel() { consumer.stop() }
 }
 
 extension AppendOutcome {

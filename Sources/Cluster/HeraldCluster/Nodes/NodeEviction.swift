@@ -56,16 +56,16 @@ package struct NodeEviction: Sendable {
             expecting: node.sequence,
             timeToLive: ClusterLimits.removedRecordTimeToLive
         )
-        switch await append(record, to: .meta) {
+        switch await log.append(record, to: .meta) {
         case .stored: break
         case .moved: throw Failure.cameBack(name)
         case .refused, .notSent, .unknown: throw Failure.unavailable(name)
         }
         // Nobody reads them any more: what is left of them does no harm.
         for stream in LogStream.all(of: partitions) {
-            _ = await append(LogMessage(removing: .barrier(name, in: stream)), to: stream)
+            _ = await log.append(LogMessage(removing: .barrier(name, in: stream)), to: stream)
         }
-        _ = await append(LogMessage(removing: .selfTest(of: name)), to: .meta)
+        _ = await log.append(LogMessage(removing: .selfTest(of: name)), to: .meta)
         return released
     }
 
@@ -100,7 +100,7 @@ package struct NodeEviction: Sendable {
         let outcomes = await withTaskGroup(of: AppendOutcome.self) { group in
             for (subject, sequence) in claims {
                 group.addTask {
-                    await append(
+                    await log.append(
                         .tombstone(
                             subject,
                             expecting: sequence,
@@ -122,12 +122,6 @@ package struct NodeEviction: Sendable {
             }
         }
         return released
-    }
-
-    private func append(_ message: LogMessage, to stream: LogStream) async -> AppendOutcome {
-        await withCheckedContinuation { continuation in
-            log.append(message, to: stream) { continuation.resume(returning: $0) }
-        }
     }
 }
 

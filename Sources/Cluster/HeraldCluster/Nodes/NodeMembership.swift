@@ -104,7 +104,7 @@ package final class NodeMembership: Sendable {
         guard let sequence = machine.withLock({ $0.held }) else { return }
         var record = own
         record.state = .left
-        _ = await append(LogMessage(subject, payload: record.body, expectedSequence: sequence))
+        _ = await log.append(LogMessage(subject, payload: record.body, expectedSequence: sequence), to: .meta)
     }
 
     /// Performs an order.
@@ -121,7 +121,7 @@ package final class NodeMembership: Sendable {
                 expectedSequence: sequence,
                 answerTime: ClusterLimits.barrierAttempt
             )
-            let outcome = await append(message)
+            let outcome = await log.append(message, to: .meta)
             if case .stored = outcome {
                 renewals.withLock { renewals in
                     renewals.longestGap = max(renewals.longestGap, .now - renewals.last)
@@ -153,12 +153,6 @@ package final class NodeMembership: Sendable {
             let record = entry.flatMap { $0.isTombstone ? nil : try? NodeRecord($0.payload) }
             let seen = NodeNameMachine.Seen(sequence: entry?.sequence ?? 0, record: record)
             return machine.withLock { $0.read(seen) }
-        }
-    }
-
-    private func append(_ message: LogMessage) async -> AppendOutcome {
-        await withCheckedContinuation { continuation in
-            log.append(message, to: .meta) { continuation.resume(returning: $0) }
         }
     }
 }

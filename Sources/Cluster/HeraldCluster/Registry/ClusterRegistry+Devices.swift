@@ -56,7 +56,7 @@ extension ClusterRegistry {
             { [self] known, done in
                 var former = read
                 former.sequence = nil
-                let entry = DeviceEntry(id: known.id, number: device, record: former)
+                let entry = DeviceLogRecord(id: known.id, number: device, record: former)
                 let versioned = Versioned(entry, sequence: read.sequence ?? known.sequence)
                 change(known, from: versioned) { [former] entry in
                     guard entry.fence <= fence else { throw NewerConnection() }
@@ -90,7 +90,7 @@ extension ClusterRegistry {
             otherwise: (),
             { [self] known, done in
                 let record = DeviceRecord(isSavingPower: known.isSavingPower)
-                let entry = DeviceEntry(id: known.id, number: device, fence: known.fence, record: record)
+                let entry = DeviceLogRecord(id: known.id, number: device, fence: known.fence, record: record)
                 let versioned = Versioned(entry, sequence: known.sequence)
                 change(known, from: versioned, isWhole: false) { entry in
                     guard entry.fence <= fence else { throw NewerConnection() }
@@ -148,7 +148,7 @@ extension ClusterRegistry {
     }
 
     /// Reads a device's record as this node knows it, or newer, from any replica.
-    private func read(_ device: KnownDevice, _ done: @escaping Done<Versioned<DeviceEntry>>) {
+    private func read(_ device: KnownDevice, _ done: @escaping Done<Versioned<DeviceLogRecord>>) {
         let (stream, subject) = record(of: device.id)
         changes.look(subject, in: stream, atLeast: device.sequence, done)
     }
@@ -156,10 +156,10 @@ extension ClusterRegistry {
     /// Changes the record of a device, if there is one.
     private func change<Value: Sendable>(
         _ device: KnownDevice,
-        from known: Versioned<DeviceEntry>,
+        from known: Versioned<DeviceLogRecord>,
         isWhole: Bool = true,
-        _ edit: @escaping @Sendable (inout DeviceEntry) throws -> Value,
-        _ done: @escaping Done<(Versioned<DeviceEntry>, Value?)>
+        _ edit: @escaping @Sendable (inout DeviceLogRecord) throws -> Value,
+        _ done: @escaping Done<(Versioned<DeviceLogRecord>, Value?)>
     ) {
         let (stream, subject) = record(of: device.id)
         changes.change(subject, in: stream, from: known, isWhole: isWhole) { entry in
@@ -167,7 +167,7 @@ extension ClusterRegistry {
             let value = try edit(&edited)
             entry = edited
             return value
-        } _: { [self] (result: Result<(Versioned<DeviceEntry>, Value?), any Error>) in
+        } _: { [self] (result: Result<(Versioned<DeviceLogRecord>, Value?), any Error>) in
             if let changed = try? result.get().0, let entry = changed.record {
                 take { $0.set(entry, sequence: changed.sequence) }
             }
@@ -176,7 +176,7 @@ extension ClusterRegistry {
     }
 }
 
-extension DeviceEntry {
+extension DeviceLogRecord {
     /// The record, with its place in the log.
     fileprivate func record(at sequence: UInt64) -> DeviceRecord {
         var record = record

@@ -12,7 +12,7 @@ extension ClusterRegistry {
             numbers.device(above: highestDevice) { [self] result in
                 switch result {
                 case .failure(let error): done(.failure(error))
-                case .success(let number): create(DeviceEntry(id: device, number: number), done)
+                case .success(let number): create(DeviceLogRecord(id: device, number: number), done)
                 }
             }
         }
@@ -29,9 +29,9 @@ extension ClusterRegistry {
         contents.withLock { UInt64($0.appNames.keys.lazy.map(\.value).max() ?? 0) }
     }
 
-    private func create(_ new: DeviceEntry, _ done: @escaping Done<DeviceNumber>) {
+    private func create(_ new: DeviceLogRecord, _ done: @escaping Done<DeviceNumber>) {
         let (stream, subject) = record(of: new.id)
-        changes.change(subject, in: stream, from: Versioned<DeviceEntry>()) { record in
+        changes.change(subject, in: stream, from: Versioned<DeviceLogRecord>()) { record in
             if let record, record.id != new.id { throw SharedKey(first: record.id, second: new.id) }
             // Another node may have made it.
             record = record ?? new
@@ -48,7 +48,7 @@ extension ClusterRegistry {
 
     /// The stream and subject of a device's record.
     func record(of device: DeviceID) -> (LogStream, LogSubject) {
-        let key = DeviceKey(device)
+        let key = DeviceHash(device)
         let partition = partitions.partition(of: key)
         return (.devices(partition), .device(key, partition))
     }

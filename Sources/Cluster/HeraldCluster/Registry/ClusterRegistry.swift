@@ -151,7 +151,7 @@ extension ClusterRegistry {
             }
         case .devices:
             for entry in entries where !entry.isTombstone {
-                guard let device = record(of: entry, as: DeviceEntry.self) else { continue }
+                guard let device = record(of: entry, as: DeviceLogRecord.self) else { continue }
                 take { $0.set(device, sequence: entry.sequence) }
             }
         case .registrations:

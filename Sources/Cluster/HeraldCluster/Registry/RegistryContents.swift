@@ -15,7 +15,7 @@ struct KnownDevice: Sendable {
 struct RegistryContents: Sendable {
     var numbers: [DeviceID: DeviceNumber] = [:]
     var devices: [DeviceNumber: KnownDevice] = [:]
-    /// Devices by the number of their ``DeviceKey``.
+    /// Devices by the number of their ``DeviceHash``.
     private var keys: [UInt64: DeviceNumber] = [:]
     var appNames: [AppNumber: App] = [:]
     /// Forgotten apps too, with the sequence of their removal.
@@ -25,21 +25,21 @@ struct RegistryContents: Sendable {
     var feedback: [AppNumber: [Slot: FeedbackRecord]] = [:]
 
     /// The record of a device, without its session, for a subject that was overwritten.
-    func device(at subject: LogSubject) -> DeviceEntry? {
-        guard let key = DeviceKey(subject), let number = keys[key.number], let known = devices[number],
-            DeviceKey(known.id) == key
+    func device(at subject: LogSubject) -> DeviceLogRecord? {
+        guard let key = DeviceHash(subject), let number = keys[key.number], let known = devices[number],
+            DeviceHash(known.id) == key
         else { return nil }
         let record = DeviceRecord(isSavingPower: known.isSavingPower)
-        return DeviceEntry(id: known.id, number: number, fence: known.fence, record: record)
+        return DeviceLogRecord(id: known.id, number: number, fence: known.fence, record: record)
     }
 
     // Each returns the changes that it makes; none if the record is not newer than the known one.
 
     /// Sets what the log has of a device.
-    mutating func set(_ device: DeviceEntry, sequence: UInt64) -> [RegistryChange] {
+    mutating func set(_ device: DeviceLogRecord, sequence: UInt64) -> [RegistryChange] {
         let known = devices[device.number]
         guard sequence > known?.sequence ?? 0 else { return [] }
-        if known == nil { keys[DeviceKey(device.id).number] = device.number }
+        if known == nil { keys[DeviceHash(device.id).number] = device.number }
         numbers[device.id] = device.number
         devices[device.number] = KnownDevice(
             id: device.id,

@@ -17,7 +17,7 @@ final class SharedOutbox: Sendable {
 /// Keeps a connection up: chooses servers, connects, writes, and passes on what comes.
 ///
 /// It stays on its event loop.
-final class ConnectionDriver: ServerLink.Owner {
+final class ConnectionDriver {
     private let configuration: NATSConfiguration
     private let eventLoop: any EventLoop
     private let logger: Logger
@@ -179,7 +179,7 @@ final class ConnectionDriver: ServerLink.Owner {
         logger.error("NATS refuses a subject: grant it to this user", metadata: ["reason": "\(error)"])
     }
 
-    func linkReceived(answers: [Delivery]) {
+    func linkReceived(answers: [NATSDelivery]) {
         let found = shared.state.withLock { outbox in
             outbox.statistics.messagesReceived += UInt64(answers.count)
             return outbox.requests(for: answers)
@@ -192,7 +192,7 @@ final class ConnectionDriver: ServerLink.Owner {
         }
     }
 
-    func linkReceived(message: Delivery) {
+    func linkReceived(message: NATSDelivery) {
         let subscriber = shared.state.withLock { outbox in
             outbox.statistics.messagesReceived += 1
             return outbox.subscriber(message.subscription)
@@ -281,7 +281,7 @@ final class ConnectionDriver: ServerLink.Owner {
     /// Looks at the deadlines as long as requests wait.
     private func scheduleTick() {
         guard tick == nil else { return }
-        let time = TimeAmount.nanoseconds(Int64(RequestTable<Request>.tick))
+        let time = TimeAmount.nanoseconds(Int64(OpenRequests<Request>.tick))
         tick = eventLoop.assumeIsolated().scheduleTask(in: time) { [self] in
             tick = nil
             let (expired, awaits) = shared.state.withLock { outbox in

@@ -225,7 +225,7 @@ package final class NATSConnection: Sendable {
     /// Subscribes without making strings of each message.
     func subscribeDeliveries(
         to subject: String,
-        onDelivery: @escaping @Sendable (Delivery) -> Void
+        onDelivery: @escaping @Sendable (NATSDelivery) -> Void
     ) throws(NATSError) -> Subscription {
         let subscriber = Outbox.Subscriber(subject: subject, onDelivery: onDelivery)
         let result = shared.state.withLock { outbox in

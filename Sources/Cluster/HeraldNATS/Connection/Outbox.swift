@@ -16,7 +16,7 @@ struct Outbox {
 
     struct Subscriber {
         let subject: String
-        let onDelivery: @Sendable (Delivery) -> Void
+        let onDelivery: @Sendable (NATSDelivery) -> Void
     }
 
     /// Number of the inbox's subscription, to which all answers come.
@@ -27,7 +27,7 @@ struct Outbox {
     let inbox: ByteBuffer
 
     private(set) var state: State = .down(.notConnected)
-    private(set) var requests: RequestTable<Request>
+    private(set) var requests: OpenRequests<Request>
     private(set) var info: NATSServerInfo?
     var statistics = NATSConnection.Statistics()
 
@@ -50,7 +50,7 @@ struct Outbox {
     init(limits: NATSLimits, inbox: String) {
         self.limits = limits
         self.inbox = ByteBuffer(string: inbox + ".")
-        requests = RequestTable(limit: limits.requests)
+        requests = OpenRequests(limit: limits.requests)
     }
 
     /// Whether the loop must be woken; false from then on until it has run.
@@ -229,7 +229,7 @@ struct Outbox {
     /// Finds the requests of answers.
     ///
     /// One with several answers stays until ``remove(_:)``.
-    mutating func requests(for answers: [Delivery]) -> [(request: Request, token: UInt64)?] {
+    mutating func requests(for answers: [NATSDelivery]) -> [(request: Request, token: UInt64)?] {
         answers.map { answer in
             guard let token = token(answer.subject), let request = requests.request(token) else {
                 statistics.lateAnswers += 1

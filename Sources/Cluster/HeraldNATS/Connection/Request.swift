@@ -18,7 +18,7 @@ enum Request: Sendable {
 
     /// Passes on an answer.
     /// - Returns: Whether the request is over.
-    func answer(_ delivery: Delivery) -> Bool {
+    func answer(_ delivery: NATSDelivery) -> Bool {
         switch self {
         case .publish(let done):
             done(PublishOutcome(answer: delivery))

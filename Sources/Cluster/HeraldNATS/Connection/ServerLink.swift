@@ -9,21 +9,8 @@ final class ServerLink: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
-    /// Events of a link, to whoever keeps the connection up.
-    protocol Owner: AnyObject {
-        func linkIsReady(_ link: ServerLink, _ info: NATSServerInfo)
-        func link(_ link: ServerLink, received info: NATSServerInfo)
-        /// Answers of the inbox, in their order.
-        func linkReceived(answers: [Delivery])
-        func linkReceived(message: Delivery)
-        /// The server refuses a subject, and keeps the connection.
-        func link(_ link: ServerLink, wasRefused error: NATSError)
-        /// Comes once.
-        func linkHasEnded(_ link: ServerLink, _ error: NATSError)
-    }
-
     let server: ServerPool.Server
-    private weak var owner: (any Owner)?
+    private weak var owner: ConnectionDriver?
     private let limits: NATSLimits
     private let makeTLS: () throws(NATSError) -> NIOSSLClientHandler
     private var decoder: NATSDecoder
@@ -36,13 +23,13 @@ final class ServerLink: ChannelInboundHandler {
     private var lastError: NATSError?
     private var hasEnded = false
     /// Answers of one read, handed over together.
-    private var answers: [Delivery] = []
+    private var answers: [NATSDelivery] = []
 
     init(
         _ server: ServerPool.Server,
         handshake: Handshake,
         limits: NATSLimits,
-        owner: any Owner,
+        owner: ConnectionDriver,
         makeTLS: @escaping () throws(NATSError) -> NIOSSLClientHandler
     ) {
         self.server = server

@@ -40,7 +40,7 @@ struct OrderedFeed {
         return number >= total
     }
 
-    mutating func received(_ delivery: Delivery) -> Effect {
+    mutating func received(_ delivery: NATSDelivery) -> Effect {
         guard let place = delivery.replyTo.flatMap(ConsumerPlace.init) else {
             // Only without a place in the stream is a status the server's, and not of who wrote the message.
             if let status = delivery.status { return control(status, delivery) }
@@ -62,7 +62,7 @@ struct OrderedFeed {
         return .deliver(message, reachesEnd: place.pending == 0 || goal.map { number >= $0 } ?? false)
     }
 
-    private func control(_ status: NATSStatus, _ delivery: Delivery) -> Effect {
+    private func control(_ status: NATSStatus, _ delivery: NATSDelivery) -> Effect {
         guard status.code == 100 else {
             return .restart(NATSError(.connectionLost, "the consumer ends: \(status.code) \(status.description)"))
         }

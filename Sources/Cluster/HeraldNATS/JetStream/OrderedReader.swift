@@ -107,7 +107,7 @@ final class OrderedReader {
         }
     }
 
-    private func received(_ delivery: Delivery, _ round: Int) {
+    private func received(_ delivery: NATSDelivery, _ round: Int) {
         guard round == self.round else { return }
         heard = .now()
         switch feed.received(delivery) {

@@ -53,7 +53,7 @@ struct APIError: Decodable {
 }
 
 extension PublishOutcome {
-    init(answer: Delivery) {
+    init(answer: NATSDelivery) {
         if let status = answer.status {
             let isNobody = status.code == 503 && answer.payload.readableBytes == 0
             self =

@@ -41,7 +41,6 @@ package struct JetStreamRefusal: Hashable, Sendable, CustomStringConvertible {
     package static let concurrentWrite = 10_164
     package static let streamNotFound = 10_059
     package static let streamNameInUse = 10_058
-    package static let consumerNotFound = 10_014
 }
 
 /// Error of a JetStream request other than a publish.

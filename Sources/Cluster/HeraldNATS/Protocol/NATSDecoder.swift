@@ -138,9 +138,9 @@ struct NATSDecoder {
         let replyTo = head.replyTo.map(slice)
         bytes.moveReaderIndex(forwardBy: head.lineBytes)
         let block = bytes.readSlice(length: head.headerBytes) ?? ByteBuffer()
-        let (status, headers) = HeaderBlock.read(block)
+        let (status, headers) = NATSHeaderBlock.read(block)
         return .message(
-            Delivery(
+            NATSDelivery(
                 subscription: head.subscription,
                 subject: subject,
                 replyTo: replyTo,

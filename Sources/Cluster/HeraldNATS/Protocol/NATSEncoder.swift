@@ -125,7 +125,7 @@ struct OutgoingPublish {
             count += Self.timeToLiveName.utf8CodeUnitCount + Self.digits(timeToLiveSeconds) + 2
         }
         // The version, its line end, and the empty line.
-        return count > 0 ? count + HeaderBlock.version.utf8CodeUnitCount + 4 : 0
+        return count > 0 ? count + NATSHeaderBlock.version.utf8CodeUnitCount + 4 : 0
     }
 
     private static func digits(_ number: UInt64) -> Int {

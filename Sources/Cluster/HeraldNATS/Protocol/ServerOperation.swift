@@ -3,7 +3,7 @@ import NIOCore
 /// Operation that a server sends.
 enum ServerOperation: Hashable {
     case info(NATSServerInfo)
-    case message(Delivery)
+    case message(NATSDelivery)
     case ping
     case pong
     case ok
@@ -12,7 +12,7 @@ enum ServerOperation: Hashable {
 }
 
 /// Message as it came: slices of the read bytes, of which a reader makes strings only if it needs them.
-struct Delivery: Hashable {
+struct NATSDelivery: Hashable {
     /// Number of the subscription.
     let subscription: UInt64
     let subject: ByteBuffer

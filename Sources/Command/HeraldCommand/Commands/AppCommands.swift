@@ -48,7 +48,7 @@ struct AppList: AsyncParsableCommand {
             "TOPIC", "ENVIRONMENT", "DEVICES", "CHANNELS", "OWNER", "SINCE", "BY", "CREATED", "BROUGHT BY",
         ]
         try await Terminal.sayList(heading: data.json ? nil : heading) { after in
-            let page = try await client.page("/v1/apps?unused=\(unused)", after: after, of: AppEntry.self)
+            let page = try await client.page(AdminAPI.apps, after: after, [AdminAPI.unused(unused)])
             return (page.items, page.next)
         } row: { (app: AppEntry) in
             let origin = app.device.map { "device \($0)" } ?? app.team.map { "team \($0)" } ?? "-"
@@ -93,10 +93,10 @@ struct AppForget: AsyncParsableCommand {
 
     func run() async throws {
         let client = try ControlClient.ofService(in: data.folder())
-        let query = environment == "both" ? "" : "?environment=\(environment)"
         var forgotten: [AppEntry] = []
         for topic in topics {
-            forgotten += try await client.post("/v1/apps/\(topic)/forget\(query)", as: [AppEntry].self)
+            let place = environment == "both" ? [] : [Ask.environment(environment)]
+            forgotten += try await client.ask(AdminAPI.forgetApp, [Ask.topic(topic)] + place)
         }
         if data.json { return try Terminal.sayJSON(forgotten) }
         for app in forgotten { Terminal.say("app \(app.topic) is forgotten in \(app.environment?.rawValue ?? "-")") }

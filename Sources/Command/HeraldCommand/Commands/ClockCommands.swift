@@ -41,7 +41,7 @@ struct ClockShow: AsyncParsableCommand {
     @OptionGroup var data: DataOptions
 
     func run() async throws {
-        let reading = try await ControlClient.ofService(in: data.folder()).get("/v1/clock", as: ClockReading.self)
+        let reading = try await ControlClient.ofService(in: data.folder()).ask(AdminAPI.clock)
         if data.json { return try Terminal.sayJSON(reading) }
         Terminal.say(reading.adjustable ? "\(reading.now) (can be moved)" : reading.now)
         guard let jump = reading.jumpSeconds else { return }
@@ -68,7 +68,7 @@ struct ClockAccept: AsyncParsableCommand {
 
     func run() async throws {
         let reading = try await ControlClient.ofService(in: data.folder())
-            .post("/v1/clock/accept", as: ClockReading.self)
+            .ask(AdminAPI.acceptClock)
         if data.json { return try Terminal.sayJSON(reading) }
         Terminal.say(reading.now)
     }
@@ -103,7 +103,7 @@ struct ClockAdvanceCommand: AsyncParsableCommand {
 
     func run() async throws {
         let reading = try await ControlClient.ofService(in: data.folder())
-            .post("/v1/clock/advance", body: ClockAdvance(seconds: seconds()), as: ClockReading.self)
+            .ask(AdminAPI.advanceClock, body: ClockAdvance(seconds: seconds()))
         if data.json { return try Terminal.sayJSON(reading) }
         Terminal.say(reading.now)
     }

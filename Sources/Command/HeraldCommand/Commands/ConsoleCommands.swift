@@ -19,7 +19,10 @@ struct ConsoleCommand: AsyncParsableCommand {
               herald console --open
               herald console token --name grafana --role viewer
             """,
-        subcommands: [ConsoleLink.self, ConsoleTokenCommand.self, ConsoleTokenList.self, ConsoleRevoke.self],
+        subcommands: [
+            ConsoleLink.self, ConsoleTokenCommand.self, ConsoleTokenList.self, ConsoleRevoke.self,
+            ConsoleDescription.self,
+        ],
         defaultSubcommand: ConsoleLink.self
     )
 }
@@ -60,7 +63,7 @@ struct ConsoleLink: AsyncParsableCommand {
         }
         let user = NSUserName()
         let request = LinkRequest(name: name ?? (user.isEmpty ? nil : user), role: role)
-        let link = try await client.post("/v1/links", body: request, as: LinkAnswer.self)
+        let link = try await client.ask(AdminAPI.makeLink, body: request)
         let address = "\(console)/#login=\(link.code)"
         if data.json {
             try Terminal.sayJSON(LinkReport(url: address, name: link.name, role: link.role, expires: link.expires))
@@ -99,4 +102,23 @@ private struct LinkReport: Encodable {
     let name: String
     let role: ConsoleRole
     let expires: String
+}
+
+/// `herald console description`.
+struct ConsoleDescription: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "description",
+        abstract: "Print the description of the admin API in OpenAPI 3.1.",
+        discussion: """
+            It is that of this binary; a running service shows its own at /openapi.yaml.
+
+            Example:
+              herald console description > herald.yaml
+            """
+    )
+
+    func run() async throws {
+        let text = try OpenAPI.yaml(of: AdminAPI.all)
+        Terminal.say(String(text.dropLast()))
+    }
 }

@@ -42,7 +42,7 @@ struct ConsoleTokenCommand: AsyncParsableCommand {
         let request = TokenRequest(name: name, role: role, days: days)
         let entry =
             switch try ConsoleTokenBook(of: data.folder()) {
-            case .service(let client): try await client.post("/v1/tokens", body: request, as: TokenEntry.self)
+            case .service(let client): try await client.ask(AdminAPI.makeToken, body: request)
             case .file(let access, _): try await access.issue(request)
             }
         if data.json { return try Terminal.sayJSON(entry) }
@@ -105,7 +105,7 @@ struct ConsoleRevoke: AsyncParsableCommand {
             )
         }
         switch book {
-        case .service(let client): try await client.delete("/v1/tokens/\(found.id)")
+        case .service(let client): _ = try await client.ask(AdminAPI.revokeToken, [Ask.id(found.id)])
         case .file(let access, _): try await access.withdraw(found.id)
         }
         if data.json { return try Terminal.sayJSON(found) }
@@ -135,7 +135,7 @@ private enum ConsoleTokenBook {
 
     func tokens() async throws -> [TokenEntry] {
         switch self {
-        case .service(let client): try await client.get("/v1/tokens", as: AccessList<TokenEntry>.self).items
+        case .service(let client): try await client.ask(AdminAPI.tokens).items
         case .file(let access, _): access.tokenEntries
         }
     }

@@ -74,10 +74,8 @@ struct DeviceDisconnect: AsyncParsableCommand {
 
     func run() async throws {
         let client = try ControlClient.ofService(in: data.folder())
-        guard let path = id.addingPercentEncoding(withAllowedCharacters: .alphanumerics), !path.isEmpty else {
-            throw CommandError(.refused, "the identifier of a device is missing")
-        }
-        let device = try await client.post("/v1/devices/\(path)/disconnect", as: DeviceEntry.self)
+        guard !id.isEmpty else { throw CommandError(.refused, "the identifier of a device is missing") }
+        let device = try await client.ask(AdminAPI.disconnectDevice, [Ask.id(id)])
         if data.json { return try Terminal.sayJSON(device) }
         Terminal.say("device \(device.id) is disconnected")
     }

@@ -64,7 +64,7 @@ struct DrillStart: AsyncParsableCommand {
 
     func run() async throws {
         let service = try ControlClient.ofService(in: data.folder())
-        let entry = try await service.post("/v1/drills", body: drill.request, as: DrillEntry.self)
+        let entry = try await service.ask(AdminAPI.startDrill, body: drill.request)
         if data.json { return try Terminal.sayJSON(entry) }
         Terminal.say("drill \(entry.id): \(entry.what); until \(entry.ends), seed \(entry.seed)")
     }
@@ -85,7 +85,7 @@ struct DrillList: AsyncParsableCommand {
 
     func run() async throws {
         let service = try ControlClient.ofService(in: data.folder())
-        let entries = try await service.get("/v1/drills", as: [DrillEntry].self)
+        let entries = try await service.ask(AdminAPI.drills)
         if data.json { return try Terminal.sayJSON(entries) }
         DrillText.say(entries)
     }
@@ -112,7 +112,7 @@ struct DrillRenew: AsyncParsableCommand {
 
     func run() async throws {
         let service = try ControlClient.ofService(in: data.folder())
-        let entry = try await service.post("/v1/drills/\(id)/renew", as: DrillEntry.self)
+        let entry = try await service.ask(AdminAPI.renewDrill, [AdminAPI.drill(id)])
         if data.json { return try Terminal.sayJSON(entry) }
         DrillText.say([entry])
     }
@@ -146,9 +146,9 @@ struct DrillStop: AsyncParsableCommand {
         let service = try ControlClient.ofService(in: data.folder())
         let entries =
             if let id {
-                [try await service.post("/v1/drills/\(id)/stop", as: DrillEntry.self)]
+                [try await service.ask(AdminAPI.stopDrill, [AdminAPI.drill(id)])]
             } else {
-                try await service.post("/v1/drills/stop", as: [DrillEntry].self)
+                try await service.ask(AdminAPI.stopDrills)
             }
         if data.json { return try Terminal.sayJSON(entries) }
         DrillText.say(entries)

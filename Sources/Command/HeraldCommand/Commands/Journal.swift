@@ -40,11 +40,11 @@ struct Journal: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Lines at most, 1 to \(AdminRoutes.journalLimit.upperBound); the newest are shown.",
+            "Lines at most, 1 to \(AdminAPI.journalLimits.upperBound); the newest are shown.",
             valueName: "n"
         )
     )
-    var limit = AdminRoutes.journalDefault
+    var limit = AdminAPI.journalDefault
 
     @Flag(help: "Go on with new lines, until you stop it.")
     var follow = false
@@ -64,8 +64,8 @@ struct Journal: AsyncParsableCommand {
         guard follow || !terms.isEmpty else {
             throw ValidationError("Name a notification by its apns-id, or --device, or --topic, or search.")
         }
-        guard AdminRoutes.journalLimit.contains(limit) else {
-            throw ValidationError("--limit is a number from 1 to \(AdminRoutes.journalLimit.upperBound).")
+        guard AdminAPI.journalLimits.contains(limit) else {
+            throw ValidationError("--limit is a number from 1 to \(AdminAPI.journalLimits.upperBound).")
         }
         guard wait == nil || (notification != nil && waitTime != nil) else {
             throw ValidationError("--wait takes a time like 10s or 2m, and one apns-id.")
@@ -125,7 +125,7 @@ struct Journal: AsyncParsableCommand {
         if let notification, let goal, let waitTime {
             return try await client.wait(for: notification, until: goal, time: waitTime)
         }
-        if let question = try question() { return try await client.journal(query(question)) }
+        if let question = try question() { return try await client.journal(question, limit: limit) }
         return try await client.search(terms, limit: limit)
     }
 
@@ -194,16 +194,5 @@ struct Journal: AsyncParsableCommand {
 
     private func wrong(_ text: String, _ wanted: String) -> ValidationError {
         ValidationError("'\(LogText.escaped(text, limit: 64))' is not \(wanted).")
-    }
-
-    /// Nothing that an identifier or a topic may hold means anything in a query.
-    private func query(_ question: JournalQuestion) -> String {
-        let subject =
-            switch question {
-            case .notification(let id): "id=\(id)"
-            case .device(let id): "device=\(id)"
-            case .topic(let topic): "topic=\(topic)"
-            }
-        return "\(subject)&limit=\(limit)"
     }
 }

@@ -76,8 +76,8 @@ private struct StatusReport: Encodable {
         data = folder.path
         let client = ControlClient(folder: folder)
         listeners = ListeningAddresses.read(from: folder)
-        service = try? await client.get("/v1/status", as: ServiceStatus.self)
-        let health = try? await client.get("/health", accepting: [.serviceUnavailable], as: HealthReport.self)
+        service = try? await client.ask(AdminAPI.status)
+        let health = try? await client.health()
         warnings = health?.warnings
         drills = health?.drills
         isReady = listeners != nil && service != nil && health?.status == .ready

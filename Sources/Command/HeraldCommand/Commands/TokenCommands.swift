@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import HeraldConsole
 import HeraldIdentity
 import HeraldMailbox
 import HeraldModel
@@ -77,7 +78,7 @@ struct TokenInspect: AsyncParsableCommand {
         case .held:
             let query = TokenReport.Query(deviceNumber: slot.device.value, appNumber: slot.app.value)
             do {
-                return try await ControlClient(folder: folder).post(TokenRoute.path, body: query)
+                return try await ControlClient(folder: folder).ask(AdminAPI.registration, body: query)
             } catch let error as CommandError where error.code == .refused {
                 return nil
             }

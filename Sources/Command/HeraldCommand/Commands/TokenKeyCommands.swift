@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import HeraldConsole
 import HeraldModel
 import HeraldService
 import HeraldTrust
@@ -28,7 +29,7 @@ struct TokenKeys: AsyncParsableCommand {
         let usage: TokenKeyRoute.Usage? =
             switch try FolderLock.attempt(folder) {
             case .taken: nil
-            case .held: try? await ControlClient(folder: folder).post(TokenKeyRoute.path, body: [String: String]())
+            case .held: try? await ControlClient(folder: folder).ask(AdminAPI.tokenKeys)
             }
         let records = TokenKeyRecord.list(ring, usage)
         if data.json { return try Terminal.sayJSON(records) }
@@ -94,7 +95,7 @@ struct TokenRotate: AsyncParsableCommand {
         while true {
             guard case .held = try FolderLock.attempt(folder) else { return nil }
             let usage: TokenKeyRoute.Usage? = try? await ControlClient(folder: folder)
-                .post(TokenKeyRoute.path, body: [String: String]())
+                .ask(AdminAPI.tokenKeys)
             guard let usage, usage.sealing < newest, .now < end else { return usage }
             try await Task.sleep(for: TrustSync.look)
         }

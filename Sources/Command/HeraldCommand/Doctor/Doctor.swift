@@ -108,7 +108,7 @@ struct DoctorRun {
     private func health() async -> [DoctorFinding]? {
         guard access(folder.controlSocketPath, F_OK) == 0 else { return nil }
         let client = ControlClient(folder: folder)
-        let answer = try? await client.get("/health", accepting: [.serviceUnavailable], as: HealthReport.self)
+        let answer = try? await client.health()
         guard let answer else { return nil }
         let problems = answer.problems.map { DoctorFinding.fail("service", $0, Self.troubleshooting) }
         let warnings = (answer.warnings ?? []).map { DoctorFinding.warn("service", $0, Self.troubleshooting) }

@@ -1,6 +1,8 @@
 import AsyncHTTPClient
 import Foundation
+import HTTPTypes
 import HeraldConsole
+import HeraldModel
 import HeraldService
 import HeraldWeb
 import NIOCore
@@ -29,76 +31,93 @@ struct ControlClient: Sendable {
         return ControlClient(folder: folder)
     }
 
-    /// Sends a GET request.
+    /// Makes a request without a body.
     /// - Throws: ``CommandError/Code/unreachable`` without an answer, ``CommandError/Code/refused`` with the service's
     ///   message if it refuses.
-    func get<Answer: Decodable>(
-        _ path: String,
-        accepting failures: [HTTPResponseStatus] = [],
-        as type: Answer.Type = Answer.self
+    func ask<Answer: Decodable>(
+        _ operation: AdminOperation<NoContent, Answer>,
+        _ values: [ParameterValue] = []
     ) async throws -> Answer {
-        try ControlClient.decode(type, try await exchange(.GET, path, body: nil, accepting: failures).data)
+        let row = operation.row
+        let (data, _) = try await exchange(row.method, row.uri(values), body: nil)
+        return try (NoContent() as? Answer) ?? ControlClient.decode(Answer.self, data)
     }
 
-    /// Asks for a part of a list.
+    /// Makes a request with a body.
+    /// - Throws: As ``ask(_:_:)``.
+    func ask<Body: Encodable, Answer: Decodable>(
+        _ operation: AdminOperation<Body, Answer>,
+        body: Body
+    ) async throws -> Answer {
+        let row = operation.row
+        let body = Array(try JSONEncoder().encode(body))
+        return try ControlClient.decode(
+            Answer.self,
+            try await exchange(row.method, row.uri([]), body: body).data
+        )
+    }
+
+    /// Makes a request for something that may not be there.
+    /// - Returns: nil if there is nothing (404).
+    /// - Throws: As ``ask(_:_:)``.
+    func find<Answer: Decodable>(
+        _ operation: AdminOperation<NoContent, Answer>,
+        _ values: [ParameterValue]
+    ) async throws -> Answer? {
+        let row = operation.row
+        let (data, _) = try await exchange(row.method, row.uri(values), body: nil, accepting: [.notFound])
+        if (try? JSONDecoder().decode(WebFailure.self, from: data)) != nil { return nil }
+        return try ControlClient.decode(Answer.self, data)
+    }
+
+    /// Asks for the next part of a list, as long as it may be.
     /// - Parameters:
-    ///   - path: The list, with a query.
+    ///   - operation: The list.
     ///   - key: The `next` of the part before; nil for the first one.
-    ///   - type: The type of its items.
+    ///   - values: The selection.
     /// - Returns: The part.
-    /// - Throws: As ``get(_:accepting:as:)``.
+    /// - Throws: As ``ask(_:_:)``.
     func page<Item: Codable & Sendable>(
-        _ path: String,
+        _ operation: AdminOperation<NoContent, Page<Item>>,
         after key: String?,
-        of type: Item.Type
+        _ values: [ParameterValue] = []
     ) async throws -> Page<Item> {
-        let after = key?.addingPercentEncoding(withAllowedCharacters: .alphanumerics).map { "&after=\($0)" } ?? ""
-        return try await get("\(path)&limit=\(PageRequest.limits.upperBound)\(after)", as: Page<Item>.self)
+        let all = values + [Ask.limit(PageRequest.limits.upperBound)] + (key.map { [Ask.after($0)] } ?? [])
+        let (data, _) = try await exchange(operation.row.method, operation.row.uri(all), body: nil)
+        return try ControlClient.decode(Page<Item>.self, data)
+    }
+
+    /// Asks for the health of the service, good or bad.
+    /// - Throws: As ``ask(_:_:)``.
+    func health() async throws -> HealthReport {
+        let (data, _) = try await exchange(.get, "/health", body: nil, accepting: [.serviceUnavailable])
+        return try ControlClient.decode(HealthReport.self, data)
     }
 
     /// Asks for lines of the journal, of all nodes of a cluster.
-    /// - Parameter query: The query of `GET /v1/journal`.
     /// - Returns: The lines, and the nodes that did not answer.
-    /// - Throws: As ``get(_:accepting:as:)``.
-    func journal(_ query: String) async throws -> JournalAnswer {
-        let (data, headers) = try await exchange(.GET, "/v1/journal?\(query)", body: nil)
+    /// - Throws: As ``ask(_:_:)``.
+    func journal(_ question: JournalQuestion, limit: Int) async throws -> JournalAnswer {
+        let subject =
+            switch question {
+            case .notification(let id): AdminAPI.journalID(id)
+            case .device(let id): AdminAPI.journalDevice(id.name)
+            case .topic(let topic): AdminAPI.journalTopic(topic)
+            }
+        let row = AdminAPI.journal.row
+        let (data, headers) = try await exchange(
+            row.method,
+            row.uri([subject, AdminAPI.journalLimit(limit)]),
+            body: nil
+        )
         return JournalAnswer(
             try ControlClient.decode([JournalEntry].self, data),
             missingNodes: headers[canonicalForm: JournalAnswer.missingNodesField].map(String.init)
         )
     }
 
-    /// Sends a POST request.
-    /// - Throws: As ``get(_:accepting:as:)``.
-    func post<Answer: Decodable>(
-        _ path: String,
-        body: some Encodable,
-        as type: Answer.Type = Answer.self
-    ) async throws -> Answer {
-        let body = Array(try JSONEncoder().encode(body))
-        return try ControlClient.decode(type, try await exchange(.POST, path, body: body).data)
-    }
-
-    /// Sends a POST request without a body.
-    /// - Throws: As ``post(_:body:as:)``.
-    func post<Answer: Decodable>(_ path: String, as type: Answer.Type) async throws -> Answer {
-        try ControlClient.decode(type, try await exchange(.POST, path, body: nil).data)
-    }
-
-    /// Sends a POST request without a body, and ignores the answer.
-    /// - Throws: As ``post(_:body:as:)``.
-    func post(_ path: String) async throws {
-        _ = try await exchange(.POST, path, body: nil)
-    }
-
-    /// Sends a DELETE request.
-    /// - Throws: As ``post(_:body:as:)``.
-    func delete(_ path: String) async throws {
-        _ = try await exchange(.DELETE, path, body: nil)
-    }
-
     private func exchange(
-        _ method: HTTPMethod,
+        _ method: HTTPRequest.Method,
         _ path: String,
         body: [UInt8]?,
         accepting failures: [HTTPResponseStatus] = []
@@ -107,7 +126,7 @@ struct ControlClient: Sendable {
             throw CommandError(.unreachable, "\(folder.controlSocketPath) cannot be the name of a socket")
         }
         var request = HTTPClientRequest(url: url.absoluteString)
-        request.method = method
+        request.method = HTTPMethod(rawValue: method.rawValue)
         if let body {
             request.headers.add(name: "content-type", value: "application/json")
             request.body = .bytes(body)

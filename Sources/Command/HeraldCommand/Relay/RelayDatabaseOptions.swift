@@ -37,7 +37,7 @@ struct RelayDatabaseOptions: ParsableArguments {
 
     /// Works on an existing queue, and never creates one at a mistyped path.
     /// - Throws: ``CommandError/Code/file`` if there is no queue.
-    func withStore<Value>(_ body: (SQLRelayStore) async throws -> Value) async throws -> Value {
+    func withStore<Value>(_ body: (RelayStore) async throws -> Value) async throws -> Value {
         let (address, tables) = try place()
         let missing = CommandError(
             .file,
@@ -47,7 +47,7 @@ struct RelayDatabaseOptions: ParsableArguments {
             """
         )
         if case .sqlite(let path) = address, !FileManager.default.fileExists(atPath: path) { throw missing }
-        let store = try SQLRelayStore.open(address, tables: tables)
+        let store = try RelayStore.open(address, tables: tables)
         do {
             guard try await store.hasQueue() else { throw missing }
             try await store.prepare()

@@ -44,7 +44,7 @@ struct RelayStatus: AsyncParsableCommand {
             )
         }
         for claim in progress.claims {
-            let end = claim.isLapsed ? "expired, another relay may take them" : "until \(claim.leaseEnd)"
+            let end = claim.lapsed ? "expired, another relay may take them" : "until \(claim.leaseEnd)"
             Terminal.say("\(claim.owner) has \(claim.rows) in flight (\(end))")
         }
         Terminal.say("devices: \(progress.devices), dead: \(progress.deadDevices)")
@@ -217,7 +217,7 @@ struct RelayRevive: AsyncParsableCommand {
             }
             start = moment
         }
-        let selection = DeviceSelection(tokens: tokens.isEmpty ? nil : tokens, topic: topic, since: start)
+        let selection = TokenSelection(tokens: tokens.isEmpty ? nil : tokens, topic: topic, since: start)
         let (notes, revival) = try await queue.withStore { store in
             let leftOut = try await store.leftOut(selection)
             return (RelayRevive.notes(leftOut), try await store.revive(selection))
@@ -265,6 +265,6 @@ struct RelaySchemaCommand: AsyncParsableCommand {
 
     func run() async throws {
         let (address, tables) = try queue.place()
-        Terminal.sayExactly(SQLRelayStore.schema(address, tables: tables).trimmingCharacters(in: .newlines))
+        Terminal.sayExactly(RelayStore.schema(address, tables: tables).trimmingCharacters(in: .newlines))
     }
 }

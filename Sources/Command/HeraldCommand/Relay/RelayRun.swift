@@ -60,9 +60,9 @@ struct RelayRun: AsyncParsableCommand {
         // Credentials and tokens first, so that a start that fails leaves the database as it was, and makes none.
         let routes = try RouteList(settings.apps, settings.service.relay, readToken: TokenFile.read)
         let token = try settings.service.tokenFile.map(RelayRun.token)
-        let store: SQLRelayStore
+        let store: RelayStore
         do {
-            store = try SQLRelayStore.open(settings.database, tables: settings.tables)
+            store = try RelayStore.open(settings.database, tables: settings.tables)
             for warning in try await store.prepare() { logger.warning("\(warning)") }
         } catch {
             if let token, token.isNew { unlink(token.path) }
@@ -120,7 +120,7 @@ struct RelayRun: AsyncParsableCommand {
     /// The relay's name among those that share a queue.
     private static func owner() -> String {
         let host = ProcessInfo.processInfo.hostName.prefix(64)
-        return "\(host):\(getpid()):\(String(UInt32.random(in: 0...UInt32.max), radix: 16))"
+        return "\(host):\(getpid()):\(Hex.random(bytes: 4))"
     }
 
     /// The API's bearer token: the file's, or a new one that is put there.
@@ -135,12 +135,7 @@ struct RelayRun: AsyncParsableCommand {
             }
             return (token, path, false)
         }
-        var generator = SystemRandomNumberGenerator()
-        let token = (0..<4).map { _ -> String in
-            let word = String(generator.next(), radix: 16)
-            return String(repeating: "0", count: 16 - word.count) + word
-        }
-        .joined()
+        let token = Hex.random(bytes: 32)
         try SafeFile.write(Array((token + "\n").utf8), to: path, mode: 0o600)
         return (token, path, true)
     }

@@ -5,7 +5,7 @@ import NIOHTTP1
 
 extension ControlClient {
     /// The newest lines that a search finds, oldest first, from as many pages as it takes.
-    /// - Throws: As ``get(_:accepting:as:)``.
+    /// - Throws: As ``ask(_:_:)``.
     func search(_ terms: String, limit: Int) async throws -> JournalAnswer {
         var found: [JournalEntry] = []
         var missing: Set<String> = []
@@ -13,7 +13,7 @@ extension ControlClient {
         repeat {
             let most = min(limit - found.count, JournalSearchRequest.limits.upperBound)
             let request = JournalSearchRequest(q: terms, limit: most, cursor: cursor)
-            let page = try await post("/v1/journal/search", body: request, as: JournalSearchAnswer.self)
+            let page = try await ask(AdminAPI.searchJournal, body: request)
             found += page.items
             missing.formUnion(page.missingNodes)
             cursor = page.cursor
@@ -23,16 +23,16 @@ extension ControlClient {
     }
 
     /// The lines of a notification, once it has come to a goal or the time is over.
-    /// - Throws: As ``get(_:accepting:as:)``.
+    /// - Throws: As ``ask(_:_:)``.
     func wait(for id: NotificationID, until goal: JournalLife.Goal, time: Duration) async throws -> JournalAnswer {
-        struct Life: Decodable {
-            let lines: [JournalEntry]?
-        }
         let deadline = ContinuousClock.now + time
         while true {
             let left = min(20_000, max(0, (deadline - ContinuousClock.now).wholeMilliseconds))
-            let path = "/v1/journal/\(id)?until=\(goal.rawValue)&wait=\(Double(left) / 1000)"
-            let lines = try await get(path, accepting: [.notFound], as: Life.self).lines ?? []
+            let life = try await find(
+                AdminAPI.notificationLife,
+                [Ask.notification(id), AdminAPI.lifeGoal(goal.rawValue), AdminAPI.lifeWait(Double(left) / 1000)]
+            )
+            let lines = life?.lines ?? []
             if JournalLife.has(goal, lines) || ContinuousClock.now >= deadline { return JournalAnswer(lines) }
         }
     }

@@ -57,7 +57,7 @@ enum TrustChange {
         // Without a socket, another command holds the folder, or a service that has not loaded it yet.
         guard access(service.folder.controlSocketPath, F_OK) == 0 else { return }
         do {
-            try await service.post("/v1/trust/reload")
+            _ = try await service.ask(AdminAPI.reloadTrust)
         } catch let error as CommandError {
             throw CommandError(
                 error.code,
@@ -68,7 +68,7 @@ enum TrustChange {
 
     /// Says on standard error if the other nodes of a cluster do not learn of a change now.
     private static func tellIfUnshared(_ service: ControlClient) async {
-        let state: TrustSharingRoute.State? = try? await service.post(TrustSharingRoute.path, body: [String: String]())
+        let state = try? await service.ask(AdminAPI.trustSharing)
         guard let problem = state?.problem else { return }
         Terminal.complain(
             "herald: the other nodes do not know of this yet (\(problem)): this node tells them when it can"
@@ -77,7 +77,7 @@ enum TrustChange {
 
     /// The time of a service, whose clock may have been moved; the system's if it does not answer.
     static func now(of service: ControlClient) async -> WallTime {
-        let reading = try? await service.get("/v1/clock", as: ClockReading.self)
+        let reading = try? await service.ask(AdminAPI.clock)
         return reading.flatMap { WallTime(rfc3339: $0.now) } ?? ServiceClock().now()
     }
 }

@@ -1,7 +1,7 @@
 /// An error, a probable mistake or a remark about a payload or bundle.
-public struct Finding: Hashable, Sendable, Encodable {
+public struct Finding: Hashable, Sendable, Codable {
     /// The severity of a finding.
-    public enum Severity: String, Hashable, Sendable, Encodable {
+    public enum Severity: String, Hashable, Sendable, CaseIterable, Codable {
         /// The service refuses it.
         case error
         /// The service accepts it, but the device may not do what the author meant.

@@ -108,7 +108,7 @@ extension ProviderClient {
         id: NotificationID? = nil,
         isNotification: Bool = false,
         answerLimit: Int = PushAnswer.maximumBodyBytes,
-        addFields: (inout HeaderBlock) -> Void = { _ in }
+        addFields: (inout RequestHeader) -> Void = { _ in }
     ) async throws -> (answer: PushAnswer, raw: Call.Answer) {
         let id = id ?? newIdentifier()
         var head = head(method, path: path)

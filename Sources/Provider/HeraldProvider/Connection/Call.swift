@@ -6,7 +6,7 @@ import NIOCore
 /// It may move from one connection to another until a service processes it.
 // Unchecked: one owner at a time. The sender fills it in before ``CallInbox`` has it; then only the event loop uses it.
 final class Call: QueuedCall, @unchecked Sendable {
-    let head: HeaderBlock
+    let head: RequestHeader
     /// The value of `authorization`; nil if the connection's certificate authenticates the provider.
     let authorization: String?
     let body: [UInt8]
@@ -39,7 +39,7 @@ final class Call: QueuedCall, @unchecked Sendable {
     var link = 0
 
     init(
-        head: HeaderBlock,
+        head: RequestHeader,
         authorization: String? = nil,
         body: [UInt8],
         answerLimit: Int,

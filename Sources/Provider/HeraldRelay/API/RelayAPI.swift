@@ -37,7 +37,7 @@ package struct RelayAPIConfiguration: Sendable {
 ///     /v1/…                         with the bearer token
 package struct RelayAPI: Service {
     let configuration: RelayAPIConfiguration
-    let store: any RelayStore
+    let store: RelayStore
     let health: RelayHealth
     let clock: any WallClock
     let logger: Logger

@@ -38,18 +38,18 @@ struct DeviceInput: Decodable, SnakeCased {
     let userName: String?
     let languages: [String]?
 
-    func entry(at now: WallTime) throws -> DeviceEntry {
+    func entry(at now: WallTime) throws -> RelayDevice {
         guard let token = PushToken(deviceToken) else {
             throw WebRefusal(400, "`device_token` must be \(PushToken.rule)")
         }
-        var entry = DeviceEntry(token: token.hex, topic: try HeraldRelay.topic(topic))
+        var entry = RelayDevice(token: token.hex, topic: try HeraldRelay.topic(topic))
         entry.environment = try HeraldRelay.environment(environment)
         entry.service = try checked(service, "service", 64)
         entry.userName = try checked(userName, "user_name", 200)
         let languages = languages ?? []
         let isTag = { (tag: String) in
             (1...LanguageList.maximumLength).contains(tag.utf8.count)
-                && tag.utf8.allSatisfy { $0 == UInt8(ascii: "-") || Character(UnicodeScalar($0)).isASCIILetterOrDigit }
+                && tag.utf8.allSatisfy { $0 == UInt8(ascii: "-") || $0.isASCIIAlphanumeric }
         }
         guard languages.count <= LanguageList.maximumCount, languages.allSatisfy(isTag) else {
             throw WebRefusal(400, "`languages` must be at most 20 tags like de-CH")
@@ -58,10 +58,6 @@ struct DeviceInput: Decodable, SnakeCased {
         entry.registered = now
         return entry
     }
-}
-
-extension Character {
-    fileprivate var isASCIILetterOrDigit: Bool { isASCII && (isLetter || isNumber) }
 }
 
 /// `POST /v1/pushes`.

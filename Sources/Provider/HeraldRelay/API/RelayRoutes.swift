@@ -7,7 +7,7 @@ struct RelayRoutes: Sendable {
     /// Maximum length of a body, in bytes: a thousand tokens and the longest payload.
     static let maximumBodyBytes = 256 << 10
 
-    let store: any RelayStore
+    let store: RelayStore
     let clock: any WallClock
 
     func add(to group: RouterGroup<BasicRequestContext>) {

@@ -28,13 +28,6 @@ package struct DeadTokenBreaker: Sendable {
         /// The app's topic.
         package var topic: String { String(app.prefix { $0 != " " }) }
 
-        package init(app: String, deadTokens: Int, answers: Int, since: WallTime) {
-            self.app = app
-            self.deadTokens = deadTokens
-            self.answers = answers
-            self.since = since
-        }
-
         /// The problem and its remedy.
         package var description: String {
             "\(deadTokens) of \(answers) tokens of \(app) were reported dead, far more than usual: marking is suspended since "

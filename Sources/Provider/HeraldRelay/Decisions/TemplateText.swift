@@ -1,5 +1,6 @@
 import Foundation
 import HeraldJSON
+import HeraldModel
 
 /// Fills parameters into a template, which is JSON: `{{name}}` inside a string becomes the parameter's text.
 ///
@@ -51,7 +52,7 @@ struct TemplateText {
             let name = String(decoding: rest[open.upperBound..<close.lowerBound], as: UTF8.self)
                 .trimmingCharacters(in: .whitespaces)
             // Braces around anything but a name are text.
-            guard !name.isEmpty, name.utf8.allSatisfy(Self.isOfName) else {
+            guard !name.isEmpty, name.utf8.allSatisfy({ $0.isASCIINameByte }) else {
                 filled += String(decoding: rest[..<open.upperBound], as: UTF8.self)
                 rest = rest[open.upperBound...]
                 continue
@@ -66,13 +67,4 @@ struct TemplateText {
 
     /// The text of a value within a longer one.
     private static func text(_ value: JSON) -> String { value.text ?? value.description }
-
-    private static func isOfName(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"), UInt8(ascii: "-"), UInt8(ascii: "."):
-            true
-        default: false
-        }
-    }
 }

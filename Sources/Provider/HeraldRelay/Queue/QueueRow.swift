@@ -20,27 +20,29 @@ enum QueueColumn: Int, CaseIterable {
     case parameters
     case timeQueued
 
-    /// Name in the table.
-    var name: String {
-        switch self {
-        case .deviceToken: "device_token"
-        case .topic: "topic"
-        case .payload: "payload"
-        case .priority: "priority"
-        case .expiration: "expiration"
-        case .collapseID: "collapse_id"
-        case .pushType: "push_type"
-        case .sendAfter: "send_after"
-        case .giveUpAt: "give_up_at"
-        case .environment: "environment"
-        case .service: "service"
-        case .userName: "user_name"
-        case .template: "template"
-        case .parameters: "parameters"
-        case .timeQueued: "time_queued"
-        }
-    }
+    /// A row for each column, in the order of the cases.
+    private static let rows: [(name: String, fault: RowReason)] = [
+        ("device_token", .badDeviceToken),
+        ("topic", .badTopic),
+        ("payload", .badPayload),
+        ("priority", .badPriority),
+        ("expiration", .badExpirationDate),
+        ("collapse_id", .badCollapseID),
+        ("push_type", .invalidPushType),
+        ("send_after", .badSendAfter),
+        ("give_up_at", .badGiveUpAt),
+        ("environment", .badEnvironment),
+        ("service", .badService),
+        ("user_name", .badUserName),
+        ("template", .badTemplate),
+        ("parameters", .badParameters),
+        ("time_queued", .badTimeQueued),
+    ]
 
+    /// Name in the table.
+    var name: String { Self.rows[rawValue].name }
+    /// The reason for refusing a row whose value in the column cannot be used.
+    var fault: RowReason { Self.rows[rawValue].fault }
     /// Whether it is a time in both databases.
     var isTime: Bool { self == .sendAfter || self == .giveUpAt || self == .timeQueued }
 
@@ -64,38 +66,16 @@ package struct QueueRow: Sendable, Identifiable {
     /// Whether it may have been sent before, by a relay that stopped before it recorded the outcome.
     package internal(set) var isUncertain: Bool
     /// Number of journal lookups since then without a result.
-    package let lookups: Int
+    package var lookups = 0
     /// Number of attempts without a final answer.
     package let attempts: Int
     /// The row for many tokens of which this is a part.
     package let parent: Int64?
     /// The entry of its token in `devices`.
-    package internal(set) var device: DeviceEntry?
-    private let values: ArraySlice<SQLValue>
+    package internal(set) var device: RelayDevice?
+    let values: ArraySlice<SQLValue>
     /// The database's, for its times.
-    private let dialect: SQLDialect
-
-    init(
-        id: Int64,
-        apnsID: String?,
-        isUncertain: Bool,
-        lookups: Int = 0,
-        attempts: Int,
-        parent: Int64?,
-        device: DeviceEntry?,
-        values: ArraySlice<SQLValue>,
-        dialect: SQLDialect = .sqlite
-    ) {
-        self.id = id
-        self.apnsID = apnsID
-        self.isUncertain = isUncertain
-        self.lookups = lookups
-        self.attempts = attempts
-        self.parent = parent
-        self.device = device
-        self.values = values
-        self.dialect = dialect
-    }
+    var dialect = SQLDialect.sqlite
 
     /// A count of the relay's own columns, which other programs can write too: within 0 and a million, so that it can grow.
     static func count(_ stored: Int64) -> Int { Int(min(max(stored, 0), 1_000_000)) }
@@ -114,13 +94,13 @@ package struct QueueRow: Sendable, Identifiable {
         guard value != .null else { return nil }
         guard let moment = column.isTime ? dialect.moment(value) : value.int.flatMap({ StoredMoment.read(.int($0)) }),
             moment <= now + StoredMoment.longestWait
-        else { throw RowError(RowReason(column)) }
+        else { throw RowError(column.fault) }
         return moment
     }
 }
 
 /// Entry of a token and topic in the table `devices`.
-package struct DeviceEntry: Hashable, Sendable {
+package struct RelayDevice: Hashable, Sendable {
     package var token: String
     package var topic: String
     package var environment: String?

@@ -178,7 +178,7 @@ struct RowReader: Sendable {
         guard row[column] != .null else { return nil }
         guard let bytes = row[column].bytes, bytes.count <= column.limit, let text = row[column].text,
             !text.utf8.contains(0)
-        else { throw RowError(RowReason(column)) }
+        else { throw RowError(column.fault) }
         return text
     }
 

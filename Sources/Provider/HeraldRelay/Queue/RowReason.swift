@@ -123,27 +123,6 @@ package enum RowReason: String, CaseIterable, Sendable {
         case .untrusted: "the relay does not trust the service's certificate (see `ca`), or the service that of the app"
         }
     }
-
-    /// The reason for a column that is not text, or too long.
-    init(_ column: QueueColumn) {
-        switch column {
-        case .deviceToken: self = .badDeviceToken
-        case .topic: self = .badTopic
-        case .payload: self = .badPayload
-        case .priority: self = .badPriority
-        case .expiration: self = .badExpirationDate
-        case .collapseID: self = .badCollapseID
-        case .pushType: self = .invalidPushType
-        case .sendAfter: self = .badSendAfter
-        case .timeQueued: self = .badTimeQueued
-        case .giveUpAt: self = .badGiveUpAt
-        case .environment: self = .badEnvironment
-        case .service: self = .badService
-        case .userName: self = .badUserName
-        case .template: self = .badTemplate
-        case .parameters: self = .badParameters
-        }
-    }
 }
 
 /// A row's reason, and what it means in this row.

@@ -5,13 +5,8 @@ import Synchronization
 
 /// Reads the feedback services of the apps at intervals, and marks the dead tokens.
 struct FeedbackPoll: Sendable {
-    private let context: RelayContext
-    private let deadTokens: DeadTokenMarker
-
-    init(_ context: RelayContext, _ deadTokens: DeadTokenMarker) {
-        self.context = context
-        self.deadTokens = deadTokens
-    }
+    let context: RelayContext
+    let deadTokens: DeadTokenMarker
 
     func run() async {
         while !Task.isCancelled {

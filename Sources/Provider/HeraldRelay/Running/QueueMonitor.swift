@@ -8,13 +8,8 @@ struct QueueMonitor: Sendable {
     /// A check reads the whole queue, and other statements wait for it.
     private static let pauseFactor = 9
 
-    private let context: RelayContext
-    private let deadTokens: DeadTokenMarker
-
-    init(_ context: RelayContext, _ deadTokens: DeadTokenMarker) {
-        self.context = context
-        self.deadTokens = deadTokens
-    }
+    let context: RelayContext
+    let deadTokens: DeadTokenMarker
 
     func run() async {
         var last: Int64 = 0

@@ -196,7 +196,7 @@ final class QueuePump: Sendable {
     private func flushEach(_ state: inout State) async -> Bool {
         while let outcome = state.unwritten.first {
             do {
-                count(try await context.store.finish([outcome], owner: context.owner))
+                count(try await context.store.finish([outcome], owner: context.owner, claiming: nil).finished)
             } catch let error as RelayStoreError where error.code == .failed {
                 // Its claim expires. The row is then processed again, as one that may have been sent.
                 state.unwritable.insert(outcome.row)

@@ -26,7 +26,7 @@ package final class Relay: Service {
     package init(
         configuration: RelayConfiguration,
         routes: RouteList,
-        store: any RelayStore,
+        store: RelayStore,
         owner: String,
         clock: any WallClock,
         logger: Logger
@@ -42,7 +42,7 @@ package final class Relay: Service {
         )
         deadTokens = DeadTokenMarker(context)
         rows = RowSender(context, deadTokens)
-        monitor = QueueMonitor(context, deadTokens)
+        monitor = QueueMonitor(context: context, deadTokens: deadTokens)
     }
 
     /// Replaces the apps; those that have not changed keep their connections.
@@ -69,9 +69,9 @@ package final class Relay: Service {
                     for await _ in changes { context.signal.notify() }
                 }
                 group.addTask { [monitor] in await monitor.run() }
-                group.addTask { [deadTokens] in await FeedbackPoll(context, deadTokens).run() }
+                group.addTask { [deadTokens] in await FeedbackPoll(context: context, deadTokens: deadTokens).run() }
                 group.addTask { await JournalMonitor(context: context).run() }
-                group.addTask { await RowRetention(context).run() }
+                group.addTask { await RowRetention(context: context).run() }
                 await pump.run { [self] in isStopping.withLock { $0 } }
                 group.cancelAll()
             }

@@ -5,7 +5,7 @@ import Synchronization
 /// Dependencies that the parts of a relay share.
 struct RelayContext: Sendable {
     let configuration: RelayConfiguration
-    let store: any RelayStore
+    let store: RelayStore
     /// Identifier of this relay in the column `owner`.
     let owner: String
     let clock: any WallClock

@@ -11,11 +11,7 @@ struct RowRetention: Sendable {
     /// Interval between two pages, in which other programs can write.
     private static let batchPause = Duration.milliseconds(50)
 
-    private let context: RelayContext
-
-    init(_ context: RelayContext) {
-        self.context = context
-    }
+    let context: RelayContext
 
     func run() async {
         while !Task.isCancelled {

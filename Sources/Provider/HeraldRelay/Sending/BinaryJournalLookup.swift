@@ -12,7 +12,7 @@ final class BinaryJournalLookup: JournalLookup {
     private static let maximumBytes = 8 << 20
 
     private enum NextStep {
-        case page(Result<JournalPage, JournalError>)
+        case page(Result<BinaryJournalPage, JournalError>)
         /// The waiting lookup reads the next page, for all that wait.
         case reading
     }
@@ -39,7 +39,7 @@ final class BinaryJournalLookup: JournalLookup {
     }
 
     /// A page whose request started after the call.
-    private func page() async -> Result<JournalPage, JournalError> {
+    private func page() async -> Result<BinaryJournalPage, JournalError> {
         let reads = state.withLock { state in
             defer { state.isReading = true }
             return !state.isReading
@@ -63,14 +63,14 @@ final class BinaryJournalLookup: JournalLookup {
         }
     }
 
-    private func read() async -> Result<JournalPage, JournalError> {
+    private func read() async -> Result<BinaryJournalPage, JournalError> {
         let served = state.withLock { state in
             defer { state.waiting = [] }
             return state.waiting
         }
         let answer = await client.lines("topic=\(topic)&limit=\(Self.maximumLines)", upTo: Self.maximumBytes)
         let page = answer.map { answer in
-            JournalPage(
+            BinaryJournalPage(
                 answer.lines,
                 isWhole: answer.lines.count < Self.maximumLines,
                 missingNodes: answer.missingNodes
@@ -88,7 +88,7 @@ final class BinaryJournalLookup: JournalLookup {
 }
 
 /// The newest journal lines of a topic, by binary identifier.
-struct JournalPage: Sendable {
+struct BinaryJournalPage: Sendable {
     /// Maximum difference between the clocks of the service and of the queue.
     private static let skew = Duration.seconds(60)
 

@@ -73,7 +73,7 @@ struct ClaimQueries {
         var index = 0
         for row in result.rows {
             guard let id = try row[0].int, let token = try row[1].text else { continue }
-            var entry = DeviceEntry(token: token, topic: "")
+            var entry = RelayDevice(token: token, topic: "")
             entry.environment = try row[2].text
             entry.service = try row[3].text
             entry.languages = LanguageList.read(try row[4].text ?? "")

@@ -32,7 +32,7 @@ struct DeadTokenQueries {
         return count
     }
 
-    func revive(_ selection: DeviceSelection) throws -> Revival {
+    func revive(_ selection: TokenSelection) throws -> Revival {
         let (conditions, arguments) = conditions(selection)
         let sql = "UPDATE \(tables.devices) SET dead_at = NULL, held_at = NULL, evidence = NULL WHERE \(conditions)"
         let count = try session.runOnce(sql, arguments).changed
@@ -40,7 +40,7 @@ struct DeadTokenQueries {
     }
 
     /// Finds what a selection leaves out although a user may expect it in there.
-    func leftOut(_ selection: DeviceSelection) throws -> LeftOutTokens {
+    func leftOut(_ selection: TokenSelection) throws -> LeftOutTokens {
         var left = LeftOutTokens()
         if let tokens = selection.tokens {
             let (conditions, arguments) = conditions(selection)
@@ -77,7 +77,7 @@ struct DeadTokenQueries {
     }
 
     /// The conditions of a selection; its tokens are the first arguments.
-    private func conditions(_ selection: DeviceSelection) -> (String, [SQLValue]) {
+    private func conditions(_ selection: TokenSelection) -> (String, [SQLValue]) {
         var conditions = [Self.isMarked]
         var arguments: [SQLValue] = []
         if let tokens = selection.tokens {
@@ -92,7 +92,7 @@ struct DeadTokenQueries {
         return (conditions.joined(separator: " AND "), arguments)
     }
 
-    private func resetBreakers(_ selection: DeviceSelection) throws -> [String] {
+    private func resetBreakers(_ selection: TokenSelection) throws -> [String] {
         guard selection.includesBreakers else { return [] }
         let found =
             if let topic = selection.topic {

@@ -26,7 +26,7 @@ struct DeviceQueries {
         )
     }
 
-    func register(_ device: DeviceEntry) throws {
+    func register(_ device: RelayDevice) throws {
         let registered = StoredMoment.exactText(device.registered ?? WallTime(seconds: 0))
         let languages = SQLValue.text(device.languages.isEmpty ? nil : device.languages.joined(separator: ","))
         try session.run(

@@ -85,7 +85,7 @@ struct RowQueries {
                 owner: try row[0].text ?? "",
                 rows: Int(clamping: try row[1].int ?? 0),
                 leaseEnd: end.rfc3339,
-                isLapsed: end <= now
+                lapsed: end <= now
             )
         }
         let isDead = dialect.isDead(tables.devices)

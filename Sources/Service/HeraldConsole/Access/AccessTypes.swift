@@ -1,24 +1,5 @@
 package import HeraldModel
 
-/// A list of one answer; `next` goes on with the rest.
-package struct AccessList<Item: Codable & Sendable>: Codable, Sendable {
-    package let items: [Item]
-    /// Value for the next request; null at the end.
-    package let next: String?
-
-    package init(_ items: [Item], next: String? = nil) {
-        self.items = items
-        self.next = next
-    }
-
-    package func encode(to encoder: any Encoder) throws {
-        var container = encoder.container(keyedBy: CodingKeys.self)
-        try container.encode(items, forKey: .items)
-        // Always there, so that programs find the end.
-        try container.encode(next, forKey: .next)
-    }
-}
-
 /// Body of `POST /v1/links`.
 package struct LinkRequest: Codable, Sendable {
     package let name: String?
@@ -39,7 +20,7 @@ package struct LinkAnswer: Codable, Sendable {
 }
 
 /// Body of `POST /v1/session`: one of both.
-struct SessionRequest: Codable, Sendable {
+package struct SessionRequest: Codable, Sendable {
     let code: String?
     let token: String?
 }

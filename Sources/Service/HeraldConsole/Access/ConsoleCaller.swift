@@ -5,7 +5,7 @@ import Synchronization
 /// The maker of a request to the console.
 package struct ConsoleCaller: Sendable {
     /// Proof with which the request came.
-    package enum Proof: String, Codable, Sendable {
+    package enum Proof: String, Codable, CaseIterable, Sendable {
         /// The cookie of a browser.
         case session
         /// A bearer token.

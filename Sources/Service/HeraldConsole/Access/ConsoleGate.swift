@@ -17,11 +17,13 @@ struct ConsoleGate: RouterMiddleware {
     private let clock: any WallClock
     private let readers = PayloadReaders()
 
+    private let rows: [String: OperationRow]
     private let site: SiteRule
     private let drills: ConsoleRole
 
-    init(way: Way, audit: any ConsoleAudit, clock: any WallClock) {
+    init(way: Way, rows: [OperationRow], audit: any ConsoleAudit, clock: any WallClock) {
         self.way = way
+        self.rows = Dictionary(rows.map { ($0.name, $0) }) { $1 }
         var isOverTLS = false
         if case .port(let access, let configuration) = way {
             isOverTLS = access.isOverTLS
@@ -39,12 +41,12 @@ struct ConsoleGate: RouterMiddleware {
         context: ConsoleContext,
         next: (Request, ConsoleContext) async throws -> Response
     ) async throws -> Response {
-        let rule = RoleTable.rule(request.method, context.endpointPath ?? "", drills: drills)
+        let rule = row(request.method, context.endpointPath ?? "")
         var (request, context) = (request, context)
         do {
             try await admit(&request, to: rule, &context)
             let response = try await next(request, context)
-            let isFirstLook = rule.opensPayloads && context.caller.map({ readers.add($0.member) }) == true
+            let isFirstLook = rule.effect == .readsPayloads && context.caller.map({ readers.add($0.member) }) == true
             if rule.isChange || isFirstLook { record(rule, context, status: response.status.code) }
             return response
         } catch {
@@ -55,10 +57,14 @@ struct ConsoleGate: RouterMiddleware {
         }
     }
 
+    private func row(_ method: HTTPRequest.Method, _ path: String) -> OperationRow {
+        rows["\(method.rawValue) \(path)"] ?? .unknown(method, path)
+    }
+
     /// Sets the caller, or refuses the request.
     private func admit(
         _ request: inout Request,
-        to rule: RoleTable.Rule,
+        to rule: OperationRow,
         _ context: inout ConsoleContext
     ) async throws {
         switch way {
@@ -66,9 +72,10 @@ struct ConsoleGate: RouterMiddleware {
             context.caller = await .socket(context)
         case .port(let access, let configuration):
             if rule.method != .get { try site.refuseForeign(request) }
-            context.caller = rule.role == nil ? nil : try access.caller(of: request, from: context.address)
+            let role = rule.role.role(drills: drills)
+            context.caller = role == nil ? nil : try access.caller(of: request, from: context.address)
             try checkPage(request, rule, context.caller)
-            if let role = rule.role {
+            if let role {
                 guard let caller = context.caller else { throw Self.isUnknown }
                 guard caller.role >= role else { throw Self.isBeyond(role, caller) }
                 context.isStillIn = { access.isStillIn(caller) }
@@ -77,20 +84,20 @@ struct ConsoleGate: RouterMiddleware {
                 )
             }
             let isReadOnly = configuration.mode == .readOnly
-            guard !isReadOnly || !rule.isChange || rule.path == "/v1/session" else { throw Self.isReadOnly }
+            guard !isReadOnly || rule.effect != .changes else { throw Self.isReadOnly }
         }
     }
 
     /// Refuses a change without a token that our page did not make.
-    private func checkPage(_ request: Request, _ rule: RoleTable.Rule, _ caller: ConsoleCaller?) throws {
-        guard rule.method != .get, rule.role == nil || caller?.proof == .session else { return }
-        if rule.role != nil, site.comesFromOurPage(request) != true {
+    private func checkPage(_ request: Request, _ rule: OperationRow, _ caller: ConsoleCaller?) throws {
+        guard rule.method != .get, rule.role == .none || caller?.proof == .session else { return }
+        if rule.role != .none, site.comesFromOurPage(request) != true {
             throw AdminError(.forbidden, "with a cookie, send the field `origin` with the address of this console")
         }
         if rule.method != .delete { try site.requireJSON(request) }
     }
 
-    private func record(_ rule: RoleTable.Rule, _ context: ConsoleContext, status: Int, error: String? = nil) {
+    private func record(_ rule: OperationRow, _ context: ConsoleContext, status: Int, error: String? = nil) {
         let parameters = context.parameters.map { String($0.value) }.joined(separator: " ")
         audit.write(
             AuditEntry(

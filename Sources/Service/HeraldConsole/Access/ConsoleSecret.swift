@@ -1,5 +1,6 @@
 import Crypto
 import Foundation
+import HeraldModel
 
 /// A random secret that a caller shows as proof.
 enum ConsoleSecret {
@@ -12,10 +13,7 @@ enum ConsoleSecret {
     }
 
     /// A short name for something that has a secret: 8 hexadecimal digits.
-    static func makeID() -> String {
-        let text = String(UInt32.random(in: 0...UInt32.max), radix: 16)
-        return String(repeating: "0", count: 8 - text.count) + text
-    }
+    static func makeID() -> String { Hex.random(bytes: 4) }
 }
 
 /// SHA-256 of a secret, which is kept instead of it.
@@ -25,10 +23,7 @@ struct SecretDigest: Hashable, Sendable {
     let hexadecimal: String
 
     init(_ secret: String) {
-        hexadecimal = SHA256.hash(data: Data(secret.utf8)).map { byte in
-            byte < 16 ? "0" + String(byte, radix: 16) : String(byte, radix: 16)
-        }
-        .joined()
+        hexadecimal = Hex.text(SHA256.hash(data: Data(secret.utf8)))
     }
 
     /// A stored digest; nil if it is none.

@@ -5,7 +5,7 @@ package import HeraldModel
 
 /// Health of the service.
 package struct HealthReport: Codable, Hashable, Sendable {
-    package enum Status: String, Codable, Sendable {
+    package enum Status: String, Codable, CaseIterable, Sendable {
         /// All listeners are open and the store takes notifications.
         case ready
         /// It runs, but does not work.
@@ -273,5 +273,14 @@ package struct ClockAdvance: Codable, Hashable, Sendable {
 
     package init(seconds: Double) {
         self.seconds = seconds
+    }
+
+    /// The same, far from the limits of arithmetic.
+    /// - Throws: ``AdminError`` for more than a hundred years.
+    package func duration() throws -> Duration {
+        guard seconds.isFinite, abs(seconds) <= 3_155_760_000 else {
+            throw AdminError(.badRequest, "seconds must be a number within a hundred years")
+        }
+        return .milliseconds(Int64(seconds * 1000))
     }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import HeraldModel
 import HeraldWeb
 import Hummingbird
 
@@ -18,67 +19,70 @@ package protocol CaughtInbox: Sendable {
     func removeCaught(_ query: CaughtQuery) async throws -> Int
 }
 
-/// Routes of what is caught.
-struct CaughtRoutes: Sendable {
-    static let limit = 1...1000
-    static let defaultLimit = 100
-    /// The longest wait for a message, in seconds.
-    static let longestWait = 60.0
+extension CaughtInbox {
+    /// The present state of catching in words, for the health of the service.
+    package var notes: [String] {
+        let state = catching
+        let what: String
+        switch state.topics {
+        case .off: return []
+        case .all: what = "all apps"
+        case .only(let topics): what = topics.map(\.name).joined(separator: ", ")
+        }
+        let until = state.until.map { "until \($0)" } ?? "until it stops"
+        return ["payloads of \(what) are caught in memory \(until): not for production"]
+    }
+}
 
-    let inbox: any CaughtInbox
-    let waits: CallerShares
+/// The work on what is caught.
+package struct CaughtRoutes: Sendable {
+    private let inbox: any CaughtInbox
+    private let waits: CallerShares
 
-    init(inbox: any CaughtInbox, connections: Int) {
+    package init(inbox: any CaughtInbox, connections: Int) {
         self.inbox = inbox
         waits = CallerShares(limit: connections / 2, share: 2, what: "requests wait for messages")
     }
 
-    func add(to group: RouterGroup<ConsoleContext>) {
-        var routes = WebRoutes(group)
-        routes.get("caught", ["q", "limit", "count", "until", "wait"]) { request, context in
+    package func register(_ api: inout AdminWork) {
+        api.on(AdminAPI.caught) { call in
             var question = CaughtQuestion(
-                try query(request) ?? CaughtQuery(""),
-                limit: try number("limit", request) ?? CaughtRoutes.defaultLimit
+                try query(call) ?? CaughtQuery(""),
+                limit: try call(AdminAPI.caughtLimit) ?? 100
             )
-            question.count = try number("count", request) ?? 1
-            question.until = try query(request, "until")
-            question.wait = try wait(request)
-            guard question.wait > .zero else { return try WebReply.json(await inbox.caught(question)) }
-            let leave = try waits.take(context.caller)
+            question.count = try call(AdminAPI.caughtCount) ?? 1
+            question.until = try query(call, "until")
+            question.wait = try call(AdminAPI.caughtWait) ?? .zero
+            guard question.wait > .zero else { return try await inbox.caught(question) }
+            let leave = try waits.take(call.caller)
             defer { leave() }
-            return try WebReply.json(await context.whileIn { [question] in try await inbox.caught(question) })
+            return try await call.context.whileIn { [question] in try await inbox.caught(question) }
         }
-        routes.delete("caught", ["q"]) { request, _ in
-            try WebReply.json(
-                CaughtRemoval(deleted: try await inbox.removeCaught(try query(request) ?? CaughtQuery("")))
-            )
+        api.on(AdminAPI.removeCaught) { call in
+            CaughtRemoval(deleted: try await inbox.removeCaught(try query(call) ?? CaughtQuery("")))
         }
-        routes.get("caught/:id") { _, context in
-            let id = try context.parameters.require("id")
-            guard UUID(uuidString: id) != nil else {
-                throw AdminError(.badRequest, "the path must have an apns-id or apns-unique-id, a UUID")
-            }
+        api.on(AdminAPI.caughtMessage) { call in
+            let id = try call.path(Ask.notification)
             let found = try await inbox.caught(CaughtQuestion(try CaughtQuery("id:\(id)"), limit: 1))
             guard let entry = found.items.first else {
                 throw AdminError(.notFound, "no message with the identifier \(id) is caught, or not any more")
             }
-            return try WebReply.json(entry)
+            return entry
         }
-        routes.put("catch", CatchRequest.self) { wanted, _, _ in
-            guard wanted.minutes.map(CatchRequest.minutesRange.contains) ?? true else {
+        api.on(AdminAPI.setCatch) { call in
+            guard call.body.minutes.map(CatchRequest.minutesRange.contains) ?? true else {
                 throw AdminError(
                     .badRequest,
                     "minutes must be a number from 1 to \(CatchRequest.minutesRange.upperBound)"
                 )
             }
-            return try WebReply.json(try inbox.setCatch(wanted))
+            return try inbox.setCatch(call.body)
         }
-        routes.refuseOtherMethods()
     }
 
     /// `?q=…`, in which a plus is a space, as forms and most libraries write it; nil without it.
-    private func query(_ request: Request, _ name: String = "q") throws -> CaughtQuery? {
-        let parameters = (request.uri.query ?? "").utf8.split(separator: UInt8(ascii: "&"))
+    private func query(_ call: Call<NoContent>, _ name: String = "q") throws -> CaughtQuery? {
+        let parameters = (call.request.uri.query ?? "").utf8.split(separator: UInt8(ascii: "&"))
         guard let raw = parameters.first(where: { $0.starts(with: "\(name)=".utf8) })?.dropFirst(name.utf8.count + 1)
         else {
             return nil
@@ -88,22 +92,5 @@ struct CaughtRoutes: Sendable {
             throw AdminError(.badRequest, "\(name) is not percent-encoded UTF-8")
         }
         return try CaughtQuery(text, name)
-    }
-
-    /// `limit` or `count`; nil without it.
-    private func number(_ name: Substring, _ request: Request) throws -> Int? {
-        guard let text = request.uri.queryParameters[name] else { return nil }
-        guard let number = Int(text), CaughtRoutes.limit.contains(number) else {
-            throw AdminError(.badRequest, "\(name) must be a number from 1 to \(CaughtRoutes.limit.upperBound)")
-        }
-        return number
-    }
-
-    private func wait(_ request: Request) throws -> Duration {
-        guard let text = request.uri.queryParameters["wait"] else { return .zero }
-        guard let seconds = Double(text), (0...CaughtRoutes.longestWait).contains(seconds) else {
-            throw AdminError(.badRequest, "wait must be a number of seconds from 0 to \(Int(CaughtRoutes.longestWait))")
-        }
-        return .milliseconds(Int64(seconds * 1000))
     }
 }

@@ -107,5 +107,5 @@ extension DrillEntry {
     package var wholeSecondsLeft: Int { Int(exactly: secondsLeft.rounded(.up)) ?? 0 }
 
     /// The drill on one line, for health.
-    var words: String { "drill \(id): \(what), \(wholeSecondsLeft) s left" }
+    package var words: String { "drill \(id): \(what), \(wholeSecondsLeft) s left" }
 }

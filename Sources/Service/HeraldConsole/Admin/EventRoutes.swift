@@ -17,15 +17,14 @@ final class EventRoutes: Sendable {
         streams = CallerShares(limit: connections / 4, share: 4, what: "pages watch this service")
     }
 
-    func add(to group: RouterGroup<ConsoleContext>) {
-        var routes = WebRoutes(group)
-        routes.get("events", ["want", "q"]) { request, context in try await self.stream(request, context) }
-        routes.refuseOtherMethods()
+    func register(_ api: inout AdminWork) {
+        api.respond(to: AdminAPI.events) { call in try await self.stream(call) }
     }
 
-    private func stream(_ request: Request, _ context: ConsoleContext) async throws -> Response {
-        let kinds = try kinds(request)
-        let search = request.uri.queryParameters["q"].map(String.init) ?? ""
+    private func stream(_ call: Call<NoContent>) async throws -> Response {
+        let (request, context) = (call.request, call.context)
+        let kinds = try call(AdminAPI.eventKinds) ?? Set(LiveEvents.Kind.allCases)
+        let search = try call(AdminAPI.eventSearch) ?? ""
         let leave = try streams.take(context.caller)
         var follower: (any LineFollower)?
         do {
@@ -53,18 +52,6 @@ final class EventRoutes: Sendable {
             },
             take: { try events.take() }
         ).response
-    }
-
-    /// `?want=counts,lines,problems,status,caught`: all without it.
-    private func kinds(_ request: Request) throws -> Set<LiveEvents.Kind> {
-        guard let text = request.uri.queryParameters["want"] else { return Set(LiveEvents.Kind.allCases) }
-        let words = (text.removingPercentEncoding ?? String(text)).split(separator: ",")
-        let kinds = words.compactMap { LiveEvents.Kind(rawValue: String($0)) }
-        guard !words.isEmpty, kinds.count == words.count else {
-            let names = LiveEvents.Kind.allCases.map(\.rawValue).joined(separator: ", ")
-            throw AdminError(.badRequest, "want must be kinds of events with commas between them: \(names)")
-        }
-        return Set(kinds)
     }
 
     /// `Last-Event-ID`, which a browser sends after an interruption.

@@ -16,50 +16,48 @@ package protocol JournalSearching: Sendable {
     ) async throws -> JournalLife?
 }
 
-/// Routes of the search in the journal.
-struct JournalRoutes: Sendable {
-    /// The longest wait for a notification, in seconds.
-    static let longestWait = 60.0
+extension AdminWork {
+    /// Registers the lines of one notification, device or topic.
+    package mutating func respond(
+        to journal: AdminOperation<NoContent, [JournalEntry]>,
+        with answer: @escaping @Sendable (_ question: JournalQuestion, _ limit: Int) async throws -> JournalAnswer
+    ) {
+        respond(to: journal) { call in
+            let asked = try [AdminAPI.journalID, AdminAPI.journalDevice, AdminAPI.journalTopic].compactMap {
+                try call($0)
+            }
+            let limit = try call(AdminAPI.journalLimit) ?? AdminAPI.journalDefault
+            guard asked.count == 1, let question = asked.first else {
+                throw AdminError(
+                    .badRequest,
+                    "give exactly one of id, device and topic; POST /v1/journal/search takes a search"
+                )
+            }
+            let found = try await answer(question, limit)
+            let missing = found.missingNodes.joined(separator: ", ")
+            return try WebReply.json(
+                found.lines,
+                fields: missing.isEmpty ? [:] : [JournalAnswer.missingNodesField: missing]
+            )
+        }
+    }
 
-    let journal: any JournalSearching
-
-    func add(to group: RouterGroup<ConsoleContext>) {
-        var routes = WebRoutes(group)
-        routes.post("journal/search", JournalSearchRequest.self) { search, _, _ in
-            guard search.limit.map(JournalSearchRequest.limits.contains) ?? true else {
+    /// Registers the search in the journal, and lives of notifications.
+    package mutating func register(journal: any JournalSearching) {
+        on(AdminAPI.searchJournal) { call in
+            guard call.body.limit.map(JournalSearchRequest.limits.contains) ?? true else {
                 let most = JournalSearchRequest.limits.upperBound
                 throw AdminError(.badRequest, "limit must be a number from 1 to \(most)")
             }
-            return try WebReply.json(await journal.search(search))
+            return try await journal.search(call.body)
         }
-        routes.get("journal/:id", ["until", "wait"]) { request, context in
-            let text = try context.parameters.require("id")
-            guard let id = NotificationID(text) else {
-                throw AdminError(.badRequest, "the path must have an apns-id or apns-unique-id, a UUID")
-            }
-            let goal = try goal(request)
-            guard let life = try await journal.life(of: id, until: goal, wait: try wait(request)) else {
+        on(AdminAPI.notificationLife) { call in
+            let id = try call.path(Ask.notification)
+            let (goal, wait) = (try call(AdminAPI.lifeGoal), try call(AdminAPI.lifeWait))
+            guard let life = try await journal.life(of: id, until: goal ?? .final, wait: wait ?? .zero) else {
                 throw AdminError(.notFound, "nothing in the journal about \(id): it was too long ago, or never came")
             }
-            return try WebReply.json(life)
+            return life
         }
-        routes.refuseOtherMethods()
-    }
-
-    private func goal(_ request: Request) throws -> JournalLife.Goal {
-        guard let text = request.uri.queryParameters["until"] else { return .final }
-        guard let goal = JournalLife.Goal(rawValue: String(text)) else {
-            throw AdminError(.badRequest, "until must be final or delivered")
-        }
-        return goal
-    }
-
-    private func wait(_ request: Request) throws -> Duration {
-        guard let text = request.uri.queryParameters["wait"] else { return .zero }
-        guard let seconds = Double(text), (0...JournalRoutes.longestWait).contains(seconds) else {
-            let most = Int(JournalRoutes.longestWait)
-            throw AdminError(.badRequest, "wait must be a number of seconds from 0 to \(most)")
-        }
-        return .milliseconds(Int64(seconds * 1000))
     }
 }

@@ -11,16 +11,20 @@ package protocol ConsoleSender: Sendable {
     func send(_ order: SendOrder) async throws -> [SendAnswer]
 }
 
-/// The route that sends.
-struct SendRoutes: Sendable {
-    let sender: any ConsoleSender
-    let pace = SendPace()
+/// The work of sending.
+package struct SendRoutes: Sendable {
+    private let sender: any ConsoleSender
+    private let pace = SendPace()
 
-    func add(to group: RouterGroup<ConsoleContext>) {
-        var routes = WebRoutes(group)
-        routes.post("send", SendOrder.self) { order, _, context in
-            try order.environment.check(context.caller)
-            guard let caller = context.caller, pace.admits(caller) else {
+    package init(sender: any ConsoleSender) {
+        self.sender = sender
+    }
+
+    package func register(_ api: inout AdminWork) {
+        api.respond(to: AdminAPI.send) { call in
+            let order = call.body
+            try order.environment.check(call.caller)
+            guard let caller = call.caller, pace.admits(caller) else {
                 throw AdminError(
                     .tooMany,
                     "the console takes \(SendPace.perSecond) orders a second of each caller: send again in a moment",
@@ -33,7 +37,6 @@ struct SendRoutes: Sendable {
             }
             return try WebReply.json(answer)
         }
-        routes.refuseOtherMethods()
     }
 }
 

@@ -2,7 +2,7 @@ package import HeraldModel
 
 /// A provider's certificate or key.
 package struct CredentialEntry: Codable, Hashable, Sendable {
-    package enum Kind: String, Codable, Sendable {
+    package enum Kind: String, Codable, CaseIterable, Sendable {
         case certificate
         case key
     }

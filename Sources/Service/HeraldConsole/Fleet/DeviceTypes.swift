@@ -1,20 +1,6 @@
 package import HeraldMailbox
 package import HeraldModel
 
-/// Selection of devices: `?q=TEXT&connected=true|false`, and the part of the list.
-package struct DeviceQuery: Hashable, Sendable {
-    package let page: PageRequest
-    /// Part of a name, an identifier or a label `name=value`.
-    package let text: String?
-    package let connected: Bool?
-
-    package init(_ page: PageRequest = PageRequest(), text: String? = nil, connected: Bool? = nil) {
-        self.page = page
-        self.text = text
-        self.connected = connected
-    }
-}
-
 /// An enrolled device.
 package struct DeviceEntry: Codable, Hashable, Sendable {
     package let id: String
@@ -140,7 +126,7 @@ package struct LabelsRequest: Codable, Hashable, Sendable {
 
 /// An invitation for devices.
 package struct InvitationEntry: Codable, Hashable, Sendable {
-    package enum State: String, Codable, Sendable {
+    package enum State: String, Codable, CaseIterable, Sendable {
         case open, used, withdrawn, expired
     }
 

@@ -1,5 +1,3 @@
-import Hummingbird
-
 /// Part of a list, in the order of its keys.
 package struct Page<Item: Codable & Sendable>: Codable, Sendable {
     package let items: [Item]
@@ -37,46 +35,11 @@ package struct PageRequest: Hashable, Sendable {
     /// The allowed numbers of entries, and the number without `limit`.
     package static let limits = 1...1000
     package static let standard = 100
-    /// The longest `after` and `q`, in bytes.
-    static let maximumBytes = 512
-
-    /// The parameters that it is read from.
-    static let parameters = ["limit", "after"]
-
     package let limit: Int
     package let after: String?
 
     package init(limit: Int = standard, after: String? = nil) {
         self.limit = limit
         self.after = after
-    }
-
-    init(_ request: Request) throws {
-        let parameters = request.uri.queryParameters
-        if let text = parameters["limit"] {
-            guard let number = Int(text), PageRequest.limits.contains(number) else {
-                throw AdminError(.badRequest, "limit must be a number from 1 to \(PageRequest.limits.upperBound)")
-            }
-            limit = number
-        } else {
-            limit = PageRequest.standard
-        }
-        after = try PageRequest.text("after", request)
-    }
-
-    /// A parameter that is `true` or `false`; nil without it.
-    static func truth(_ name: String, _ request: Request) throws -> Bool? {
-        guard let text = request.uri.queryParameters[name[...]] else { return nil }
-        guard let truth = Bool(String(text)) else { throw AdminError(.badRequest, "\(name) must be true or false") }
-        return truth
-    }
-
-    /// A parameter with a text of limited length; nil without it.
-    static func text(_ name: String, _ request: Request) throws -> String? {
-        guard let text = request.uri.queryParameters[Substring(name)] else { return nil }
-        guard text.utf8.count <= maximumBytes, !text.utf8.contains(0) else {
-            throw AdminError(.badRequest, "\(name) must have at most \(maximumBytes) bytes, and no zero byte")
-        }
-        return String(text)
     }
 }

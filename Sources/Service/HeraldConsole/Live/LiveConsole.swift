@@ -1,5 +1,4 @@
 package import HeraldModel
-import Hummingbird
 import Synchronization
 
 /// The console's memory of the service's present and recent past.
@@ -68,9 +67,20 @@ package final class LiveConsole: Sendable {
     /// Grows when the service's status has other signs.
     var signsVersion: Int { book.withLock { $0.signsVersion } }
 
-    func addRoutes(to group: RouterGroup<ConsoleContext>, connections: Int) {
-        SeriesRoutes(recorder: series).add(to: group)
-        LiveRoutes(live: self).add(to: group)
-        EventRoutes(live: self, connections: connections).add(to: group)
+    func register(_ api: inout AdminWork, connections: Int) {
+        api.on(AdminAPI.problems) { call in
+            LiveItems(items: self.problems(withHistory: try call(AdminAPI.history) ?? false))
+        }
+        api.on(AdminAPI.refusals) { _ in LiveItems(items: self.refusals.entries(at: self.clock.now())) }
+        api.on(AdminAPI.series) { call in
+            let range = try call(AdminAPI.seriesRange) ?? .quarterHour
+            return self.series.answer(range, names: try call(AdminAPI.seriesNames) ?? SeriesRecorder.names)
+        }
+        EventRoutes(live: self, connections: connections).register(&api)
     }
+}
+
+/// A list in an object, so that it may have more members later.
+package struct LiveItems<Item: Codable & Sendable>: Codable, Sendable {
+    let items: [Item]
 }

@@ -19,7 +19,7 @@ package enum ProblemKind: String, Codable, CaseIterable, Sendable {
     case other
 
     /// Weight of a problem.
-    package enum Severity: String, Codable, Sendable {
+    package enum Severity: String, Codable, CaseIterable, Sendable {
         /// The service does not work.
         case problem
         case warning

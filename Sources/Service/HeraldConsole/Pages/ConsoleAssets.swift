@@ -1,3 +1,4 @@
+import HeraldModel
 import HeraldWeb
 
 /// The files of the console's page; they are embedded in the binary, from the folder `Resources`.
@@ -19,8 +20,7 @@ enum ConsoleAssets {
         for (name, file) in files.sorted(by: { $0.key < $1.key }) {
             for byte in Array(name.utf8) + file.bytes { digest = (digest ^ UInt64(byte)) &* 0x0000_0100_0000_01B3 }
         }
-        let text = String(digest, radix: 16)
-        return String(repeating: "0", count: 16 - text.count) + text
+        return Hex.text(withUnsafeBytes(of: digest.bigEndian, Array.init))
     }()
 
     /// The files by their name under `/assets/VERSION/`.

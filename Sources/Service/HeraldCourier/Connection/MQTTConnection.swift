@@ -30,11 +30,7 @@ final class MQTTConnection: ChannelInboundHandler, DeadlineHolder {
     private let sender: MessageSender
     private var context: ChannelHandlerContext?
     private var link: MQTTConnectionLink?
-    private var lastPacket = NIODeadline.now()
-    /// One and a half times the keep-alive; until the device is admitted, the time for its CONNECT.
-    private var keepAliveTimeout: TimeAmount
-    /// The end of the time in which the device has to present its tokens; nil if it is over, or they are not required.
-    private var tokenDeadline: NIODeadline?
+    private var keepAlive: KeepAlive
     private var keepAliveRegistration: DeadlineRegistration?
     private var isReading = true
     /// The end of the connection; nil while it is open, and if the service decided on it.
@@ -56,7 +52,7 @@ final class MQTTConnection: ChannelInboundHandler, DeadlineHolder {
         inbox = loop.inbox
         machine = MQTTConnectionMachine(device: identity.id, environment: environment, limits: courier.limits)
         decoder = MQTTPacketDecoder(awaitingConnectUpTo: configuration.maximumConnectBytes)
-        keepAliveTimeout = TimeAmount(configuration.connectTimeout)
+        keepAlive = KeepAlive(connectTimeout: configuration.connectTimeout, now: .now())
         sender = MessageSender(courier, loop.state)
         self.unknown = unknown
     }
@@ -78,7 +74,7 @@ final class MQTTConnection: ChannelInboundHandler, DeadlineHolder {
         courier.connections.add(link)
         courier.sightings.note(link.sighting(at: link.connected))
         courier.metrics.connections.increment()
-        lastPacket = context.eventLoop.now
+        keepAlive.heard(at: context.eventLoop.now)
         keepAliveRegistration = loop.wheel.add(self)
     }
 
@@ -96,7 +92,7 @@ final class MQTTConnection: ChannelInboundHandler, DeadlineHolder {
         if context.channel.isWritable {
             sender.endWriteTimeout()
             // The server left these bytes unread, not the device.
-            lastPacket = context.eventLoop.now
+            keepAlive.heard(at: context.eventLoop.now)
             sender.sendWaiting()
             readPackets(context)
             flush()
@@ -151,7 +147,7 @@ final class MQTTConnection: ChannelInboundHandler, DeadlineHolder {
                 perform(machine.failed(error, refusalVersion: decoder.refusalVersion))
             }
         }
-        if hasRead { lastPacket = context.eventLoop.now }
+        if hasRead { keepAlive.heard(at: context.eventLoop.now) }
         adjustReading(context)
     }
 
@@ -222,7 +218,7 @@ final class MQTTConnection: ChannelInboundHandler, DeadlineHolder {
     private func tellSilence(_ done: @escaping @Sendable (Duration?) -> Void) {
         guard let context, !machine.isClosed else { return done(nil) }
         let patience = courier.limits.configuration.connectPatience
-        let waited = Duration.nanoseconds((context.eventLoop.now - lastPacket).nanoseconds)
+        let waited = Duration.nanoseconds((context.eventLoop.now - keepAlive.lastPacket).nanoseconds)
         guard let socket = context.channel as? any SocketOptionProvider else {
             return done(waited < patience ? waited : nil)
         }
@@ -327,7 +323,6 @@ final class MQTTConnection: ChannelInboundHandler, DeadlineHolder {
         guard let link else { return }
         unknown?.becameKnown()
         unknown = nil
-        keepAliveTimeout = .milliseconds(Int64(terms.keepAliveTimeout * 1000))
         sender.open(terms)
         courier.services.postOffice.attach(
             terms.device,
@@ -335,8 +330,7 @@ final class MQTTConnection: ChannelInboundHandler, DeadlineHolder {
             isSavingPower: terms.isSavingPower,
             fence: terms.fence
         )
-        lastPacket = context?.eventLoop.now ?? .now()
-        tokenDeadline = terms.tokenGrace.map { lastPacket + TimeAmount($0) }
+        keepAlive.begin(terms, at: context?.eventLoop.now ?? .now())
         keepAliveRegistration?.cancel()
         keepAliveRegistration = loop.wheel.add(self)
     }
@@ -363,22 +357,17 @@ final class MQTTConnection: ChannelInboundHandler, DeadlineHolder {
 
     // MARK: - Deadlines
 
-    var deadline: NIODeadline? {
-        guard !machine.isClosed else { return nil }
-        let keepAlive = lastPacket + keepAliveTimeout
-        return tokenDeadline.map { min($0, keepAlive) } ?? keepAlive
-    }
+    var deadline: NIODeadline? { machine.isClosed ? nil : keepAlive.deadline }
 
     func deadlinePassed() {
-        if let end = tokenDeadline, end < lastPacket + keepAliveTimeout {
-            tokenDeadline = nil
+        if keepAlive.endTokenGrace() {
             perform(machine.tokenGraceEnded())
             return flush()
         }
         if machine.isConnecting { return perform(machine.keepAliveTimedOut()) }
         // A device from which nothing is read, because it takes nothing, has the write timeout instead.
         guard !sender.isWriteTimeoutRunning, machine.isOpen else {
-            lastPacket = context?.eventLoop.now ?? lastPacket
+            if let context { keepAlive.heard(at: context.eventLoop.now) }
             return
         }
         peerEnd = .timeout

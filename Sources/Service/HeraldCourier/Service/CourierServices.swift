@@ -118,27 +118,21 @@ package protocol KnownTopics: Sendable {
 
 extension TrustService: KnownTopics {}
 
-/// Checks the certificates of devices, DER.
-package protocol DeviceTrust: Sendable {
+/// The certificates of devices, DER.
+extension TrustService {
     /// Identifies a device after every handshake, a resumed TLS session included.
     /// - Throws: A `PeerRefusal` if the certificate is not a device's or is not accepted; its text is for the log.
-    func device(certificate: [UInt8], now: WallTime) throws -> DeviceIdentity
-    /// Whether the certificate of a connected device is still accepted: neither revoked nor expired.
-    func isWelcome(_ identity: DeviceIdentity, now: WallTime) -> Bool
-    /// The fault of a certificate that TLS refused.
-    func fault(of certificate: [UInt8], now: WallTime) -> PeerRefusal
-}
-
-extension TrustService: DeviceTrust {
-    package func device(certificate: [UInt8], now: WallTime) throws -> DeviceIdentity {
+    func device(certificate: [UInt8], now: WallTime) throws -> DeviceIdentity {
         try peers.device(certificate: certificate, at: now).get()
     }
 
-    package func isWelcome(_ identity: DeviceIdentity, now: WallTime) -> Bool {
+    /// Whether the certificate of a connected device is still accepted: neither revoked nor expired.
+    func isWelcome(_ identity: DeviceIdentity, now: WallTime) -> Bool {
         now <= identity.expires && !isRevoked(serial: identity.serial, of: .device)
     }
 
-    package func fault(of certificate: [UInt8], now: WallTime) -> PeerRefusal {
+    /// The fault of a certificate that TLS refused.
+    func fault(of certificate: [UInt8], now: WallTime) -> PeerRefusal {
         peers.fault(of: .device, certificate: certificate, at: now)
     }
 }

@@ -21,6 +21,8 @@ struct MQTTConnectionMachine {
         /// The session's record is being stored before CONNACK says what it holds.
         indirect case storing(ConnectHandshake, NegotiatedSession)
         case open(MQTTSession)
+        /// The session is taken out of the phase, so that it is changed in place: nothing may ask for the phase meanwhile.
+        case modifying
         case closed
     }
 
@@ -44,7 +46,7 @@ struct MQTTConnectionMachine {
         switch phase {
         case .connecting: true
         case .open(let session): session.waitingCount < limits.configuration.waitingOperations
-        case .admitting, .storing, .closed: false
+        case .admitting, .storing, .closed, .modifying: false
         }
     }
 
@@ -81,14 +83,8 @@ struct MQTTConnectionMachine {
             if let refusal = handshake.refusal { return refuse(connect.version, refusal) }
             phase = .admitting(handshake)
             return [.request(.admit)]
-        case .open(var session):
-            // Taken out of the phase while it changes, so that it is changed in place.
-            phase = .closed
-            let output = session.received(packet, limits.configuration)
-            phase = .open(session)
-            return perform(output)
-        case .admitting, .storing, .closed:
-            return []
+        case .open: return perform(modify { [limits] in $0.received(packet, limits.configuration) })
+        case .admitting, .storing, .closed, .modifying: return []
         }
     }
 
@@ -125,17 +121,20 @@ struct MQTTConnectionMachine {
             case .admitted(let admitted): return begin(handshake, admitted, now: now)
             default: return refuse(handshake.version, .unavailable)
             }
-        case .open(var session):
-            phase = .closed
-            let output = session.completed(answer)
-            phase = .open(session)
-            return perform(output)
+        case .open: return perform(modify { $0.completed(answer) })
         case .closed where isGone:
             // Admitted after the connection was gone.
             return disconnected(now: now)
-        case .connecting, .closed:
-            return []
+        case .connecting, .closed, .modifying: return []
         }
+    }
+
+    /// Changes the open session.
+    private mutating func modify<Value>(_ change: (inout MQTTSession) -> Value) -> Value? {
+        guard case .open(var session) = phase else { return nil }
+        phase = .modifying
+        defer { phase = .open(session) }
+        return change(&session)
     }
 
     /// Negotiates the session, and stores it unless the store has it as it is.
@@ -164,22 +163,17 @@ struct MQTTConnectionMachine {
     /// Notes the newest token key.
     /// - Returns: The apps whose tokens the device is to be sent, with the granted QoS; none if it has those of the key.
     mutating func renewTokens(_ key: UInt32) -> [AppSubscription] {
-        guard case .open(var session) = phase, session.newTokenKey != key else { return [] }
-        session.newTokenKey = key
-        phase = .open(session)
-        return session.subscriptions.entries.compactMap { entry in
-            entry.tokenQoS.map { AppSubscription(entry.number, qualityOfService: $0) }
-        }
+        modify { session -> [AppSubscription] in
+            guard session.newTokenKey != key else { return [] }
+            session.newTokenKey = key
+            return session.subscriptions.entries.compactMap { entry in
+                entry.tokenQoS.map { AppSubscription(entry.number, qualityOfService: $0) }
+            }
+        } ?? []
     }
 
     /// Ends the time in which the device has to present its tokens.
-    mutating func tokenGraceEnded() -> [ConnectionAction] {
-        guard case .open(var session) = phase else { return [] }
-        phase = .closed
-        let actions = session.endTokenGrace()
-        phase = .open(session)
-        return actions
-    }
+    mutating func tokenGraceEnded() -> [ConnectionAction] { modify { $0.endTokenGrace() } ?? [] }
 
     // MARK: - Ends
 
@@ -257,8 +251,7 @@ struct MQTTConnectionMachine {
                 properties: reason.map { [.reasonString($0)] } ?? []
             )
             return log + [.send(.disconnect(disconnect)), .end]
-        case .closed:
-            return []
+        case .closed, .modifying: return []
         }
     }
 
@@ -275,11 +268,12 @@ struct MQTTConnectionMachine {
         switch phase {
         case .open(let session): claim?.session = session.claimedSession
         case .storing(_, let negotiated): claim?.session = negotiated.session.record.map { .keep($0) } ?? .unchanged
-        case .connecting, .admitting, .closed: break
+        case .connecting, .admitting, .closed, .modifying: break
         }
     }
 
-    private mutating func perform(_ output: SessionOutput) -> [ConnectionAction] {
+    private mutating func perform(_ output: SessionOutput?) -> [ConnectionAction] {
+        guard let output else { return [] }
         switch output.end {
         case nil: return output.actions
         case .silently:

@@ -202,7 +202,7 @@ package struct DeviceRecord: Hashable, Sendable {
 }
 
 /// An MQTT session between connections: its subscriptions, and how long they outlive the connection.
-package struct SessionRecord: Hashable, Sendable, Codable {
+package struct SessionRecord: Hashable, Sendable {
     /// Topic filter → granted QoS.
     package var subscriptions: [String: UInt8]
     /// Seconds that the session outlives its connection (MQTT 5 §3.1.2.11.2); `UInt32.max` for no end.

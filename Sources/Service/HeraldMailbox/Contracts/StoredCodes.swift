@@ -28,59 +28,26 @@ extension PushType {
 }
 
 extension RefusalReason {
-    /// The reason's number in the journal.
+    /// The reasons by their number in the journal, from 1 on.
     ///
-    /// Numbers are part of the stores' formats, never 0, and never reused.
-    package var storedCode: UInt8 {
-        switch self {
-        case .badChannelID: 1
-        case .badCollapseID: 2
-        case .badDeviceToken: 3
-        case .badExpirationDate: 4
-        case .badMessageID: 5
-        case .badPayload: 6
-        case .badPriority: 7
-        case .badRequestParams: 8
-        case .badRequestPayload: 9
-        case .badTopic: 10
-        case .cannotCreateChannelConfig: 11
-        case .channelNotRegistered: 12
-        case .deviceTokenNotForTopic: 13
-        case .duplicateHeaders: 14
-        case .featureNotEnabled: 15
-        case .idleTimeout: 16
-        case .invalidPushType: 17
-        case .missingChannelID: 18
-        case .missingDeviceToken: 19
-        case .missingPushType: 20
-        case .missingTopic: 21
-        case .payloadEmpty: 22
-        case .topicDisallowed: 23
-        case .badCertificate: 24
-        case .badCertificateEnvironment: 25
-        case .badEnvironmentKeyInToken: 26
-        case .expiredProviderToken: 27
-        case .forbidden: 28
-        case .invalidProviderToken: 29
-        case .missingProviderToken: 30
-        case .topicMismatch: 31
-        case .unrelatedKeyIDInToken: 32
-        case .badPath: 33
-        case .methodNotAllowed: 34
-        case .expiredToken: 35
-        case .unregistered: 36
-        case .payloadTooLarge: 37
-        case .tooManyProviderTokenUpdates: 38
-        case .tooManyRequests: 39
-        case .internalServerError: 40
-        case .serviceUnavailable: 41
-        case .shutdown: 42
-        }
-    }
+    /// Numbers are part of the stores' formats, never 0, and never reused: a new reason is the last one.
+    private static let stored: [RefusalReason] = [
+        .badChannelID, .badCollapseID, .badDeviceToken, .badExpirationDate, .badMessageID, .badPayload, .badPriority,
+        .badRequestParams, .badRequestPayload, .badTopic, .cannotCreateChannelConfig, .channelNotRegistered,
+        .deviceTokenNotForTopic, .duplicateHeaders, .featureNotEnabled, .idleTimeout, .invalidPushType,
+        .missingChannelID, .missingDeviceToken, .missingPushType, .missingTopic, .payloadEmpty, .topicDisallowed,
+        .badCertificate, .badCertificateEnvironment, .badEnvironmentKeyInToken, .expiredProviderToken, .forbidden,
+        .invalidProviderToken, .missingProviderToken, .topicMismatch, .unrelatedKeyIDInToken, .badPath,
+        .methodNotAllowed, .expiredToken, .unregistered, .payloadTooLarge, .tooManyProviderTokenUpdates,
+        .tooManyRequests, .internalServerError, .serviceUnavailable, .shutdown,
+    ]
+
+    /// The reason's number in the journal; 0 for one that is not in the table.
+    package var storedCode: UInt8 { UInt8(clamping: (RefusalReason.stored.firstIndex(of: self) ?? -1) + 1) }
 
     /// The reason of a number; nil if there is none.
     package init?(storedCode: UInt8) {
-        guard let reason = RefusalReason.allCases.first(where: { $0.storedCode == storedCode }) else { return nil }
-        self = reason
+        guard (1...RefusalReason.stored.count).contains(Int(storedCode)) else { return nil }
+        self = RefusalReason.stored[Int(storedCode) - 1]
     }
 }

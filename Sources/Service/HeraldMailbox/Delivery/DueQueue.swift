@@ -29,12 +29,6 @@ struct DueQueue {
         if heap.count > 2 * moments.count + 16 { dropOutdated() }
     }
 
-    /// Removes a slot.
-    mutating func remove(_ slot: Slot) {
-        moments[slot] = nil
-        if moments.isEmpty { heap = [] }
-    }
-
     /// Removes up to `limit` due slots, the earliest first.
     mutating func take(dueAt now: WallTime, limit: Int) -> [Slot] {
         var taken: [Slot] = []

@@ -1,5 +1,6 @@
 import Crypto
 package import Foundation
+import HeraldModel
 import HeraldTrust
 
 /// The list of a backup's files, with their sizes and digests: the file `manifest.json`.
@@ -60,7 +61,7 @@ package struct BackupManifest: Codable, Hashable, Sendable {
         self.devices = devices
         self.files = files.sorted { $0.path < $1.path }
         digest = ""
-        digest = Self.hexadecimal(SHA256.hash(data: try bytes()))
+        digest = Hex.text(SHA256.hash(data: try bytes()))
     }
 
     /// Reads the content of the file.
@@ -101,14 +102,6 @@ package struct BackupManifest: Codable, Hashable, Sendable {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .prettyPrinted, .withoutEscapingSlashes]
         return try encoder.encode(self) + Data("\n".utf8)
-    }
-
-    package static func hexadecimal(_ digest: some Sequence<UInt8>) -> String {
-        let digits = Array("0123456789abcdef")
-        return digest.reduce(into: "") { text, byte in
-            text.append(digits[Int(byte >> 4)])
-            text.append(digits[Int(byte & 15)])
-        }
     }
 }
 

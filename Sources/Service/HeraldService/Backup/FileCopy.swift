@@ -1,6 +1,7 @@
 import CPosix
 import Crypto
 import Foundation
+import HeraldModel
 
 /// Copies files and computes their digests, piece by piece, because a store may be larger than the memory.
 enum FileCopy {
@@ -86,7 +87,7 @@ enum FileCopy {
             content.size += piece.count
             try body(piece)
         }
-        content.sha256 = BackupManifest.hexadecimal(digest.finalize())
+        content.sha256 = Hex.text(digest.finalize())
         return content
     }
 }

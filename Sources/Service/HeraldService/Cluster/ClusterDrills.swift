@@ -182,9 +182,7 @@ final class ClusterDrills: Sendable {
 
     /// Appends a message, and takes it over here when it is stored.
     private func append(_ message: LogMessage) async -> AppendOutcome {
-        let outcome = await withCheckedContinuation { continuation in
-            engine.log.append(message, to: .meta) { continuation.resume(returning: $0) }
-        }
+        let outcome = await engine.log.append(message, to: .meta)
         if case .stored(let sequence) = outcome {
             take(LogEntry(subject: message.subject, sequence: sequence, payload: message.payload))
         }

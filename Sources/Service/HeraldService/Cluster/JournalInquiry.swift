@@ -23,7 +23,7 @@ struct JournalInquiry: Codable, Hashable, Sendable {
 
     /// The query; nil for one that this version of Herald does not know, or that asks for too much.
     var question: JournalQuestion? {
-        guard AdminRoutes.journalLimit.contains(limit) else { return nil }
+        guard AdminAPI.journalLimits.contains(limit) else { return nil }
         if let notification { return NotificationID(notification).map { .notification($0) } }
         if let device { return DeviceID(device).map { .device($0) } }
         return topic.flatMap { Topic($0) }.map { .topic($0) }

@@ -3,8 +3,8 @@ import HeraldModel
 import HeraldTrust
 
 /// The content of certificates and requests, as JSON.
-struct CertificateAnswer: Encodable, Sendable {
-    struct Item: Encodable, SnakeCased, Sendable {
+struct CertificateAnswer: Codable, Sendable {
+    struct Item: Codable, SnakeCased, Sendable {
         let kind: String
         let subject: String
         let key: String

@@ -4,11 +4,11 @@ import HeraldWire
 import NIOCore
 
 /// The notifications in bytes of the binary interface, as JSON.
-struct FrameAnswer: Encodable, Sendable {
+struct FrameAnswer: Codable, Sendable {
     /// The most notifications of one answer.
     static let maximumItems = 100
 
-    struct Item: Encodable, Sendable {
+    struct Item: Codable, Sendable {
         /// 0, 1 or 2; nil for a fault.
         var command: UInt8?
         var identifier: UInt32?

@@ -3,15 +3,15 @@ import HeraldModel
 import HeraldPhone
 
 /// The check of a payload, as JSON.
-struct PayloadAnswer: Encodable, SnakeCased, Sendable {
+struct PayloadAnswer: Codable, SnakeCased, Sendable {
     /// The answer of the HTTP/2 API.
-    struct Answer: Encodable, Sendable {
+    struct Answer: Codable, Sendable {
         let status: Int
         let reason: String?
     }
 
     /// The answer of the binary interface.
-    struct Binary: Encodable, Sendable {
+    struct Binary: Codable, Sendable {
         let limit: Int
         let status: UInt8
     }

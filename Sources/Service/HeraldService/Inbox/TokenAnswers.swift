@@ -5,7 +5,7 @@ import HeraldModel
 import HeraldTrust
 
 /// The registration of a device token, as JSON.
-struct TokenAnswer: Encodable, Sendable {
+struct TokenAnswer: Codable, Sendable {
     /// Whether the token opens under a key of this service.
     let opens: Bool
     let device: String?
@@ -40,7 +40,7 @@ struct TokenAnswer: Encodable, Sendable {
 }
 
 /// The content of a provider token and the answer that it gets, as JSON.
-struct ProviderTokenAnswer: Encodable, SnakeCased, Sendable {
+struct ProviderTokenAnswer: Codable, SnakeCased, Sendable {
     /// JSON texts as the token has them; nil if they cannot be decoded.
     let header: String?
     let claims: String?
@@ -49,7 +49,7 @@ struct ProviderTokenAnswer: Encodable, SnakeCased, Sendable {
     let issued: String?
     /// Seconds since `iat` by this service's clock; negative if it is ahead.
     let ageSeconds: Int64?
-    let lifetime = ProviderToken.lifetime.components.seconds
+    let lifetime: Int64
     /// Whether the key is registered and not revoked.
     let keyIsKnown: Bool
     let accepted: Bool
@@ -66,6 +66,7 @@ struct ProviderTokenAnswer: Encodable, SnakeCased, Sendable {
         now: WallTime
     ) {
         (header, claims, team) = (reading.header, reading.claims, reading.team)
+        lifetime = ProviderToken.lifetime.components.seconds
         key = reading.keyID.map { ConsoleCredential.name(of: $0) }
         issued = reading.issued?.rfc3339
         ageSeconds = reading.issued.map { (now - $0).components.seconds }

@@ -12,9 +12,9 @@ extension ServiceAdministration {
     /// The most parts of the ledger that one request looks through.
     private static let maximumParts = 10
 
-    func devices(_ query: DeviceQuery) async throws -> Page<DeviceEntry> {
-        var selection = DeviceSelection(after: query.page.after, limit: query.page.limit, text: query.text)
-        if let connected = query.connected { selection.condition = { isConnected($0) == connected } }
+    func devices(_ page: PageRequest, text: String?, connected: Bool?) async throws -> Page<DeviceEntry> {
+        var selection = DeviceSelection(after: page.after, limit: page.limit, text: text)
+        if let connected { selection.condition = { isConnected($0) == connected } }
         return try await asked {
             var devices: [EnrolledDevice] = []
             for _ in 0..<Self.maximumParts {

@@ -10,7 +10,7 @@ import HeraldTrust
 import Logging
 
 /// The admin API of a running service.
-package struct ServiceAdministration: Administration {
+package struct ServiceAdministration: Sendable {
     let assembly: ServiceAssembly
     let watch: TrustWatch
     let clockWatch: ClockWatch
@@ -96,10 +96,6 @@ package struct ServiceAdministration: Administration {
             status.journal = ServiceStatus.Journal(first: span.first, last: span.last)
         }
         return status
-    }
-
-    func journal(_ question: JournalQuestion, limit: Int) async throws -> JournalAnswer {
-        try await assembly.journal.answer(question, limit: limit)
     }
 
     func forgetApp(_ topic: Topic, in environment: PushEnvironment?) async throws -> [AppEntry] {
@@ -223,22 +219,14 @@ package struct ServiceAdministration: Administration {
 
     var drills: [DrillEntry] { assembly.drillOperations.entries }
 
-    func allDrills() async -> [DrillEntry] { await assembly.drillOperations.allEntries() }
-
-    func startDrill(_ request: DrillRequest) async throws -> DrillEntry {
-        try await assembly.drillOperations.start(request)
-    }
-
-    func renewDrill(_ id: Int) async throws -> DrillEntry {
-        try await assembly.drillOperations.renew(id)
-    }
-
-    func stopDrill(_ id: Int) async throws -> DrillEntry {
-        try await assembly.drillOperations.stop(id)
-    }
-
-    func stopDrills() async throws -> [DrillEntry] {
-        try await assembly.drillOperations.stopAll()
+    /// The health of the service, with what is caught.
+    func health() -> HealthReport {
+        HealthReport(
+            problems: problems,
+            warnings: warnings,
+            drills: drills.map(\.words),
+            notes: ServiceInbox(assembly).notes
+        )
     }
 
     /// Translates trust's errors into the admin API's.

@@ -110,31 +110,33 @@ package struct ServiceRun {
         let live = LiveConsole(assembly, administration, search, metrics: metrics)
         let audit = AuditFile(folder: folder.auditPath, logger: assembly.logger)
         defer { audit.close() }
-        let console = Console(
+        var operations = AdminWork()
+        administration.register(&operations)
+        operations.register(journal: search)
+        TallyRoutes(journal: tallies).register(&operations)
+        CaughtRoutes(inbox: ServiceInbox(assembly), connections: consoleConfiguration.maximumConnections).register(
+            &operations
+        )
+        SendRoutes(sender: ServiceSender(assembly, port: api)).register(&operations)
+        ServiceTools(assembly).register(&operations)
+        TokenRoute(registry: assembly.registry, postOffice: assembly.postOffice).register(&operations)
+        TokenKeyRoute(
+            seal: assembly.trust.seal,
+            live: { [cluster = assembly.cluster] in cluster?.liveTokenKeys ?? [:] },
+            started: started
+        ).register(&operations)
+        TrustSharingRoute(cluster: assembly.cluster).register(&operations)
+        let console = try Console(
             configuration: consoleConfiguration,
-            administration: administration,
+            rows: AdminAPI.all,
+            api: operations,
+            health: administration.health,
             live: live,
             access: access,
             audit: audit,
             clock: ServiceClock(),
             metrics: metrics,
             readGauges: { gauges.read() },
-            control: [
-                TokenRoute(registry: assembly.registry, postOffice: assembly.postOffice).route,
-                TokenKeyRoute(
-                    seal: assembly.trust.seal,
-                    live: { [cluster = assembly.cluster] in cluster?.liveTokenKeys ?? [:] },
-                    started: started
-                ).route,
-                TrustSharingRoute(cluster: assembly.cluster).route,
-            ],
-            journal: search,
-            tallies: tallies,
-            testing: ConsoleTesting(
-                inbox: ServiceInbox(assembly),
-                sender: ServiceSender(assembly, port: api),
-                tools: ServiceTools(assembly)
-            ),
             logger: assembly.logger
         )
         assembly.catcher.start(configuration.catches)
@@ -267,12 +269,7 @@ package struct ServiceRun {
 
     /// The admin API's bearer token, new with each run.
     private func makeAdminToken() throws -> String {
-        var generator = SystemRandomNumberGenerator()
-        let token = (0..<4).map { _ in
-            let word = String(generator.next(), radix: 16)
-            return String(repeating: "0", count: 16 - word.count) + word
-        }
-        .joined()
+        let token = Hex.random(bytes: 32)
         try SafeFile.write(Array((token + "\n").utf8), to: assembly.folder.adminTokenPath, mode: 0o600)
         return token
     }

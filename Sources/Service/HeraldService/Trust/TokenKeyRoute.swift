@@ -1,14 +1,10 @@
-import Foundation
 package import HeraldCluster
 import HeraldConsole
 package import HeraldModel
 package import HeraldTrust
 
-/// `/v1/control/token-keys`: the use of each key of device tokens in the running service.
+/// The use of each key of device tokens in the running service.
 package struct TokenKeyRoute: Sendable {
-    package static let name = "token-keys"
-    package static let path = "/v1/control/token-keys"
-
     /// The service's answer.
     package struct Usage: Hashable, Codable, Sendable {
         package struct Key: Hashable, Codable, Sendable {
@@ -31,17 +27,16 @@ package struct TokenKeyRoute: Sendable {
     package let live: @Sendable () -> [NodeName: UInt32]
     package let started: WallTime
 
-    var route: ControlRoute {
-        ControlRoute(TokenKeyRoute.name) { _ in
+    func register(_ api: inout AdminWork) {
+        api.on(AdminAPI.tokenKeys) { _ in
             let keys = seal.usage.map { Usage.Key(id: $0.key, opened: $0.opened) }
             let use = TokenKeyUse(newest: seal.newestOpenKey, live: live())
-            let usage = Usage(
+            return Usage(
                 since: started.rfc3339,
                 keys: keys,
                 sealing: seal.newestKey,
                 lacking: use.lacking.map(\.text)
             )
-            return Array(try JSONEncoder().encode(usage))
         }
     }
 }

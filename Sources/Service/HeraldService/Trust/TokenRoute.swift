@@ -1,23 +1,42 @@
-import Foundation
-import HeraldConsole
+import HTTPTypes
+package import HeraldConsole
 import HeraldMailbox
 import HeraldModel
 
-/// `/v1/control/registration`: the registration of a device token in the running service.
-package struct TokenRoute: Sendable {
-    package static let name = "registration"
-    package static let path = "/v1/control/registration"
+// Rows of the control socket only.
+extension AdminAPI {
+    package static let registration = AdminOperation<TokenReport.Query, TokenReport.RegistrationState>(
+        .post,
+        "control/registration",
+        role: .admin,
+        .reads,
+        says: "The registration of a device token."
+    )
+    package static let tokenKeys = AdminOperation<NoContent, TokenKeyRoute.Usage>(
+        .post,
+        "control/token-keys",
+        role: .admin,
+        .reads,
+        says: "The use of each key of device tokens."
+    )
+    package static let trustSharing = AdminOperation<NoContent, TrustSharingRoute.State>(
+        .post,
+        "control/trust-sharing",
+        role: .admin,
+        .reads,
+        says: "Whether the other nodes of a cluster can learn what was changed at this one."
+    )
 
+    package static let control = [registration.row, tokenKeys.row, trustSharing.row]
+}
+
+/// The registration of a device token in the running service.
+package struct TokenRoute: Sendable {
     let registry: Registry
     let postOffice: PostOffice
 
-    var route: ControlRoute {
-        ControlRoute(TokenRoute.name) { body in
-            guard let query = try? JSONDecoder().decode(TokenReport.Query.self, from: Data(body)) else {
-                throw AdminError(.badRequest, "the body is not valid JSON for this request")
-            }
-            return Array(try JSONEncoder().encode(registration(query)))
-        }
+    func register(_ api: inout AdminWork) {
+        api.on(AdminAPI.registration) { call in try registration(call.body) }
     }
 
     private func registration(_ query: TokenReport.Query) throws -> TokenReport.RegistrationState {

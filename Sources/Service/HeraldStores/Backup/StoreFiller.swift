@@ -101,7 +101,7 @@ package final class StoreFiller: Sendable {
                 sql: "INSERT OR REPLACE INTO device (number, id, is_saving_power, session) VALUES (?, ?, ?, ?)"
             ).execute(arguments: [
                 Int64(bitPattern: number.value), id.name, record.isSavingPower,
-                try RegistryTable.text(of: record.session),
+                record.session?.text,
             ])
         case .registrations(let device, let all, let feedback, let floor):
             try replaceRegistrations(of: device, all, feedback, database)

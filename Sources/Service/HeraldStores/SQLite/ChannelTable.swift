@@ -137,15 +137,11 @@ enum ChannelTable {
     }
 
     private static func channelID(_ row: CheckedRow) throws -> ChannelID {
-        let id = try notificationID(row.bytes(1))
-        return ChannelID(high: id.high, low: id.low)
+        try CheckedRow.valid(ChannelID(bytes: try row.bytes(1)))
     }
 
     private static func notificationID(_ bytes: [UInt8]) throws -> NotificationID {
-        let bytes = try CheckedRow.valid(bytes.count == 16 ? bytes : nil)
-        return NotificationID(
-            high: bytes.prefix(8).reduce(0) { $0 << 8 | UInt64($1) },
-            low: bytes.suffix(8).reduce(0) { $0 << 8 | UInt64($1) }
-        )
+        let words = try CheckedRow.valid(ChannelID(bytes: bytes))
+        return NotificationID(high: words.high, low: words.low)
     }
 }

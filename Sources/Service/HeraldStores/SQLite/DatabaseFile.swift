@@ -9,9 +9,6 @@ import Foundation
 struct DatabaseFile {
     /// `HRLS`, in the header's application identifier.
     static let applicationID: UInt32 = 0x4852_4C53
-    /// `HRLD`: builds before the first release.
-    static let unreleasedApplicationID: UInt32 = 0x4852_4C44
-
     private static let headerLength = 100
 
     let path: String
@@ -49,13 +46,6 @@ struct DatabaseFile {
 
     /// Checks the owner and format that the header, or an open connection, states.
     func check(applicationID: UInt32, format: UInt32, newestFormat: UInt32) throws {
-        guard applicationID != DatabaseFile.unreleasedApplicationID else {
-            throw StoreError(
-                .unreleasedFormat,
-                "the store \(path) was made by a build of Herald from before its first release, and no release can "
-                    + "read it; start with a new data folder"
-            )
-        }
         guard applicationID == DatabaseFile.applicationID else {
             throw StoreError(.foreignFile, "\(path) is a database of another program; use another data folder")
         }

@@ -59,23 +59,8 @@ final class ReaderPool: Sendable {
     /// For reads of any length.
     /// - Throws: ``StoreError``.
     func read<Value: Sendable>(_ body: @escaping @Sendable (Database) throws -> Value) async throws -> Value {
-        try await read(isQuick: false, body)
-    }
-
-    /// Reads with a few look-ups, in a transaction shared with other quick reads.
-    /// - Throws: ``StoreError``.
-    func readQuickly<Value: Sendable>(
-        _ body: @escaping @Sendable (Database) throws -> Value
-    ) async throws -> Value {
-        try await read(isQuick: true, body)
-    }
-
-    private func read<Value: Sendable>(
-        isQuick: Bool,
-        _ body: @escaping @Sendable (Database) throws -> Value
-    ) async throws -> Value {
         try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Value, any Error>) in
-            submit(isQuick: isQuick, body) { continuation.resume(with: $0) }
+            submit(isQuick: false, body) { continuation.resume(with: $0) }
         }
     }
 

@@ -1,4 +1,3 @@
-import Foundation
 import GRDB
 import HeraldMailbox
 import HeraldModel
@@ -236,14 +235,6 @@ enum RegistryTable {
             .execute(arguments: [saving, Int64(bitPattern: device.value)])
     }
 
-    static func text(of session: SessionRecord?) throws -> String? {
-        guard let session else { return nil }
-        if let plain = session.plainText { return plain }
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = .sortedKeys
-        return String(decoding: try encoder.encode(session), as: UTF8.self)
-    }
-
     static func setSession(_ text: String?, for device: DeviceNumber, _ database: Database) throws {
         try database.cachedStatement(sql: "UPDATE device SET session = ? WHERE number = ?")
             .execute(arguments: [text, Int64(bitPattern: device.value)])
@@ -260,10 +251,7 @@ enum RegistryTable {
         try selection.forEachRow { row in
             record.isSavingPower = row.integer(0) != 0
             // Without a readable session, the device subscribes again.
-            record.session = row.text(1).flatMap { text in
-                SessionRecord(plainText: text)
-                    ?? (try? JSONDecoder().decode(SessionRecord.self, from: Data(text.utf8)))
-            }
+            record.session = row.text(1).flatMap { SessionRecord(text: $0) }
             return false
         }
         return record

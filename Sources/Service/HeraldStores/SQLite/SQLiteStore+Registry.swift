@@ -82,8 +82,7 @@ extension SQLiteStore: RegistryStore {
         fence: UInt64,
         _ done: @escaping @Sendable (Result<Void, any Error>) -> Void
     ) {
-        let text: String?
-        do { text = try RegistryTable.text(of: session) } catch { return done(.failure(error)) }
+        let text = session?.text
         change({ database, _ in try RegistryTable.setSession(text, for: device, database) }, done)
     }
 

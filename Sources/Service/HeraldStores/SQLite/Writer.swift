@@ -45,15 +45,15 @@ final class Writer {
         var answered: Set<Int> = []
     }
 
-    private let store: Dependencies
+    let store: Dependencies
     private let database: Database
     private let log: WriteAheadLogSize
     private var settings: StoreSettings
-    private var schedule: WriterSchedule
+    var schedule: WriterSchedule
     private var backlog: WriteBacklog
     /// The error of the last write; nil while writes succeed.
     private var failure: StoreError?
-    private var spaceCheckedAt: Duration?
+    var spaceCheckedAt: Duration?
     private let start = ContinuousClock.now
     private let transaction: TransactionStatements
     private var segments: SegmentTable
@@ -80,7 +80,7 @@ final class Writer {
     }
 
     /// Time since the writer's start.
-    private var now: Duration { start.duration(to: .now) }
+    var now: Duration { start.duration(to: .now) }
 
     /// Runs until the store is closed.
     func run() {
@@ -317,36 +317,6 @@ final class Writer {
             schedule.checkpointed((result.walFrameCount, result.checkpointedFrameCount))
         } catch {
             if StoreError(writing: error, path: store.file.path).isFinal { throw error }
-        }
-    }
-
-    /// Stops accepting puts before the disk is so full that SQLite fails.
-    private func checkSpace() {
-        let now = now
-        if let spaceCheckedAt, now < spaceCheckedAt + store.configuration.freeSpaceInterval { return }
-        spaceCheckedAt = now
-        guard let free = store.file.freeSpace() else {
-            // Unknown: the next probe asks again.
-            if store.gate.has(.lowOnSpace) { schedule.became(.lowOnSpace, now: now) }
-            return
-        }
-        let isShort = free < store.configuration.minimumFreeSpace
-        let wasShort = store.gate.has(.lowOnSpace)
-        if isShort {
-            store.gate.set(.lowOnSpace)
-            schedule.became(.lowOnSpace, now: now)
-        } else {
-            store.gate.clear(.lowOnSpace)
-            schedule.became(.healthy, now: now)
-        }
-        guard isShort != wasShort else { return }
-        if isShort {
-            store.logger.error(
-                "the disk of the store is nearly full; refusing notifications until it has free space",
-                metadata: ["free": "\(free)", "minimum": "\(store.configuration.minimumFreeSpace)"]
-            )
-        } else {
-            store.logger.notice("the disk of the store has free space again")
         }
     }
 

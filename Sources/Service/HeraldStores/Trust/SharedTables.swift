@@ -84,20 +84,9 @@ enum SharedTables {
         switch kind {
         case .file, .tokenKeys, .providerKey: return nil
         case .certificate:
-            return try CheckedRow.all(database, sql: TrustTables.certificates + " WHERE id = ?", [name]) { row in
-                SharedFact.certificate(
-                    SharedCertificate(
-                        id: try row.text(0),
-                        serial: try row.text(1),
-                        team: try row.optionalText(2),
-                        topics: try row.text(3),
-                        environments: try row.text(4),
-                        created: try row.integer(5),
-                        expires: try row.integer(6),
-                        revoked: try row.optionalInteger(7)
-                    )
-                )
-            }.first
+            let sql = TrustTables.certificates + " WHERE id = ?"
+            return try CheckedRow.all(database, sql: sql, [name], TrustTables.certificate).first
+                .flatMap { SharedCertificate($0) }.map { .certificate($0) }
         case .device:
             return try TrustTables.devices(database, where: "id = ?", [name]).first.map { .device(SharedDevice($0)) }
         case .invitation:

@@ -24,13 +24,6 @@ package final class TrustDatabase: Sendable {
     /// Owner and mode must keep others out, as for every secret file of the folder.
     /// - Throws: `TrustError`; a file that is damaged, foreign or newer stays unchanged.
     package static func open(_ layout: TrustLayout, mayCreate: Bool) throws -> any TrustStore {
-        if !TrustFile.exists(layout.ledger), TrustFile.exists(layout.unreleasedLedger) {
-            throw TrustError(
-                .damaged,
-                "\(layout.unreleasedLedger) was written by a build of Herald from before its first release, and no "
-                    + "release reads it: start with a new data folder"
-            )
-        }
         let isNew = mayCreate && !TrustFile.exists(layout.ledger)
         if isNew { try TrustFile.createSecret(layout.ledger) }
         let isEmpty = try TrustFile.checkSecret(layout.ledger) == 0

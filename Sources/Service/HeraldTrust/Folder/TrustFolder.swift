@@ -114,7 +114,7 @@ package struct TrustFolder: Sendable {
         self.layout = layout
         let makesFiles = makingMissing && !TrustFile.exists(layout.ledger)
         // Distinguishes the authorities of different services.
-        let suffix = String(UInt32.random(in: .min ... .max), radix: 16)
+        let suffix = Hex.random(bytes: 4)
         func authority(_ path: String, _ name: String) throws -> CertificateAuthority {
             if makesFiles, !TrustFile.exists(path) {
                 let authority = try CertificateAuthority.make(name: "\(name) \(suffix)", now: now)

@@ -34,8 +34,6 @@ package struct TrustLayout: Hashable, Sendable {
     var tokenKeys: String { folder + "/token.keys" }
     var providerKeys: String { folder + "/provider-keys.json" }
     package var ledger: String { folder + "/ledger.db" }
-    /// The ledger of builds from before the first release.
-    package var unreleasedLedger: String { folder + "/ledger.jsonl" }
     package var clusterKey: String { folder + "/cluster.key" }
     var lock: String { folder + "/lock" }
 

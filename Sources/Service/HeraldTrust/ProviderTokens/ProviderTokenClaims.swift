@@ -39,7 +39,7 @@ struct ProviderTokenClaims {
         }
         signedBytes = parts[0].count + 1 + parts[1].count
         func decoded(_ part: Slice<UnsafeRawBufferPointer>, _ name: String) throws(ParseError) -> [UInt8] {
-            guard let bytes = TokenBase64.decode(UnsafeRawBufferPointer(rebasing: part)) else {
+            guard let bytes = Base64.decode(UnsafeRawBufferPointer(rebasing: part)) else {
                 throw ParseError(why: "the token's \(name) is not base64url")
             }
             return bytes

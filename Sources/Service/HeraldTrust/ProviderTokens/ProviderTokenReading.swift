@@ -16,7 +16,7 @@ package struct ProviderTokenReading: Hashable, Sendable {
         let parts = token.split(separator: UInt8(ascii: "."), maxSplits: 3, omittingEmptySubsequences: false)
         func text(_ index: Int) -> String? {
             guard parts.indices.contains(index), token.count <= ProviderToken.maximumBytes else { return nil }
-            let bytes = Array(parts[index]).withUnsafeBytes { TokenBase64.decode($0) }
+            let bytes = Array(parts[index]).withUnsafeBytes { Base64.decode($0) }
             return bytes.flatMap { String(validating: $0, as: UTF8.self) }
         }
         header = text(0)

@@ -9,15 +9,18 @@ struct CalendarTime: Hashable, Sendable {
     var minute: Int
     var second: Int
 
-    init(year: Int, month: Int, day: Int, hour: Int, minute: Int, second: Int) {
-        self.year = year
-        self.month = month
-        self.day = day
-        self.hour = hour
-        self.minute = minute
-        self.second = second
+    /// The moment; nil for an invalid date.
+    var moment: WallTime? {
+        func digits(_ value: Int, _ width: Int) -> String {
+            let text = String(value)
+            return String(repeating: "0", count: max(0, width - text.utf8.count)) + text
+        }
+        let date = "\(digits(year, 4))-\(digits(month, 2))-\(digits(day, 2))"
+        return WallTime(rfc3339: "\(date)T\(digits(hour, 2)):\(digits(minute, 2)):\(digits(second, 2))Z")
     }
+}
 
+extension CalendarTime {
     /// The calendar time of a moment, to the second.
     init(_ moment: WallTime) {
         // From the text form: 2026-11-21T02:34:56.789Z.
@@ -31,15 +34,5 @@ struct CalendarTime: Hashable, Sendable {
             minute: number(4),
             second: number(5)
         )
-    }
-
-    /// The moment; nil for an invalid date.
-    var moment: WallTime? {
-        func digits(_ value: Int, _ width: Int) -> String {
-            let text = String(value)
-            return String(repeating: "0", count: max(0, width - text.utf8.count)) + text
-        }
-        let date = "\(digits(year, 4))-\(digits(month, 2))-\(digits(day, 2))"
-        return WallTime(rfc3339: "\(date)T\(digits(hour, 2)):\(digits(minute, 2)):\(digits(second, 2))Z")
     }
 }

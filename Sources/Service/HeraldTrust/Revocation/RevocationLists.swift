@@ -113,11 +113,6 @@ package final class RevocationLists: Sendable {
         state.withLock { $0.lists[kind]?.revoked(serial: serial) != nil }
     }
 
-    /// The number of the present list.
-    package func number(of kind: PeerKind) -> RevocationListNumber? {
-        state.withLock { $0.lists[kind]?.number }
-    }
-
     /// Reads the lists whose files have changed, or could not be read before.
     ///
     /// Cheap without changes, so it can run every second. Only one thread at a time may call it.

@@ -65,7 +65,7 @@ package struct SharedKey: Hashable, Sendable {
         case .file, .tokenKeys: return "\(kind.rawValue).\(name)"
         default:
             let hash = SHA256.hash(data: Array(name.utf8)).prefix(16)
-            return "\(kind.rawValue)." + hash.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
+            return "\(kind.rawValue)." + Hex.text(hash)
         }
     }
 }
@@ -118,24 +118,17 @@ package struct SharedCertificate: Hashable, Sendable, Codable {
     package let expires: Int64
     package var revoked: Int64?
 
-    package init(
-        id: String,
-        serial: String,
-        team: String?,
-        topics: String,
-        environments: String,
-        created: Int64,
-        expires: Int64,
-        revoked: Int64?
-    ) {
-        self.id = id
+    /// - Parameter certificate: Not a key, which is a fact of its own.
+    package init?(_ certificate: Credential) {
+        guard let serial = certificate.serial, let expires = certificate.expires else { return nil }
+        id = certificate.id
         self.serial = serial
-        self.team = team
-        self.topics = topics
-        self.environments = environments
-        self.created = created
-        self.expires = expires
-        self.revoked = revoked
+        team = certificate.team
+        topics = certificate.topics.map(\.name).joined(separator: " ")
+        environments = certificate.environments.map(\.rawValue).sorted().joined(separator: " ")
+        created = certificate.created.milliseconds
+        self.expires = expires.milliseconds
+        revoked = certificate.revoked?.milliseconds
     }
 }
 

@@ -178,13 +178,6 @@ private struct CourierLevels {
     /// its `+` is spelled `-` in a topic, where both mean something else (RFC 4648 §5).
     static func isChannel(_ id: String) -> Bool {
         (1...64).contains(id.utf8.count)
-            && id.utf8.allSatisfy { byte in
-                switch byte {
-                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "="):
-                    true
-                default: false
-                }
-            }
+            && id.utf8.allSatisfy { $0.isASCIINameByte && $0 != UInt8(ascii: ".") || $0 == UInt8(ascii: "=") }
     }
 }

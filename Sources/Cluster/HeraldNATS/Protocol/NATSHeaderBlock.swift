@@ -4,7 +4,7 @@ import NIOCore
 ///
 /// Any client may send a block, and servers keep it unread, and append fields of their own to it. One that is malformed does
 /// not end the connection, has no status, and still has the fields that a server appended.
-enum HeaderBlock {
+enum NATSHeaderBlock {
     static let version: StaticString = "NATS/1.0"
 
     static func read(_ block: ByteBuffer) -> (status: NATSStatus?, lines: ByteBuffer) {

@@ -1,9 +1,8 @@
-import Foundation
 package import HeraldMailbox
 package import HeraldModel
 
 /// A device: its identifier and number, and its state between connections, with the fence of the connection that owns it.
-package struct DeviceEntry: LogRecord, Hashable {
+package struct DeviceLogRecord: LogRecord, Hashable {
     package static let kind: StaticString = "device"
 
     private static let savesPower: UInt8 = 1
@@ -24,43 +23,23 @@ package struct DeviceEntry: LogRecord, Hashable {
 
     /// Without a readable session, the device subscribes again.
     package init(fields: inout RecordReader) throws(RecordError) {
-        let flags = try fields.flags(known: DeviceEntry.savesPower | DeviceEntry.hasSession)
+        let flags = try fields.flags(known: DeviceLogRecord.savesPower | DeviceLogRecord.hasSession)
         number = DeviceNumber(try fields.integer())
         fence = try fields.integer()
         id = try fields.valid(DeviceID(fields.text()))
-        record = DeviceRecord(isSavingPower: flags & DeviceEntry.savesPower != 0)
-        guard flags & DeviceEntry.hasSession != 0 else { return }
-        record.session = SessionRecord(logText: String(decoding: fields.rest(), as: UTF8.self))
+        record = DeviceRecord(isSavingPower: flags & DeviceLogRecord.savesPower != 0)
+        guard flags & DeviceLogRecord.hasSession != 0 else { return }
+        record.session = SessionRecord(text: String(decoding: fields.rest(), as: UTF8.self))
     }
 
     package func write(to fields: inout RecordWriter) {
-        let session = record.session?.logText
+        let session = record.session?.text
         fields.integer(
-            (record.isSavingPower ? DeviceEntry.savesPower : 0) | (session == nil ? 0 : DeviceEntry.hasSession)
+            (record.isSavingPower ? DeviceLogRecord.savesPower : 0) | (session == nil ? 0 : DeviceLogRecord.hasSession)
         )
         fields.integer(number.value)
         fields.integer(fence)
         fields.text(id.name)
         if let session { fields.rest(session.utf8) }
-    }
-}
-
-extension SessionRecord {
-    /// The session as JSON, which has a form for every session.
-    fileprivate var logText: String? {
-        if let plainText { return plainText }
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = .sortedKeys
-        return (try? encoder.encode(self)).map { String(decoding: $0, as: UTF8.self) }
-    }
-
-    fileprivate init?(logText: String) {
-        if let plain = SessionRecord(plainText: logText) {
-            self = plain
-        } else if let decoded = try? JSONDecoder().decode(SessionRecord.self, from: Data(logText.utf8)) {
-            self = decoded
-        } else {
-            return nil
-        }
     }
 }

@@ -1,9 +1,15 @@
-/// Base 64 of provider tokens.
-///
-/// RFC 7515 requires the URL-safe alphabet without padding. Widely used clients of APNs send the standard alphabet,
-/// padding, or both, and APNs accepts them. So the decoder accepts both alphabets and complete padding, but neither white
-/// space nor surplus bits.
-package enum TokenBase64 {
+/// Base 64 (RFC 4648 §4, §5).
+package enum Base64 {
+    /// The digits of the standard alphabet.
+    package static let standard = shared + Array("+/".utf8)
+    /// The digits of the URL-safe alphabet.
+    package static let urlSafe = shared + Array("-_".utf8)
+    private static let shared = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789".utf8)
+
+    /// The bytes of a text; nil for white space, surplus bits and incomplete padding.
+    ///
+    /// It reads both alphabets, with padding or without: clients of APNs send all of them, in provider tokens (RFC 7515
+    /// wants the URL-safe alphabet without padding) and in identifiers of channels.
     package static func decode(_ text: UnsafeRawBufferPointer) -> [UInt8]? {
         var digits = text[...]
         while digits.last == UInt8(ascii: "="), text.count - digits.count < 2 { digits = digits.dropLast() }
@@ -25,9 +31,10 @@ package enum TokenBase64 {
         return pending == 0 ? bytes : nil
     }
 
-    /// Encodes as RFC 7515 requires.
-    static func encode(_ bytes: some Sequence<UInt8>) -> String {
+    /// The text of bytes in an alphabet, URL-safe and without padding unless told otherwise.
+    package static func encode(_ bytes: [UInt8], _ digits: [UInt8] = urlSafe, isPadded: Bool = false) -> String {
         var text: [UInt8] = []
+        text.reserveCapacity((bytes.count + 2) / 3 * 4)
         var pending: UInt32 = 0
         var bits = 0
         for byte in bytes {
@@ -35,17 +42,17 @@ package enum TokenBase64 {
             bits += 8
             while bits >= 6 {
                 bits -= 6
-                text.append(alphabet[Int(pending >> UInt32(bits) & 63)])
+                text.append(digits[Int(pending >> UInt32(bits) & 63)])
             }
             pending &= (1 << UInt32(bits)) - 1
         }
-        if bits > 0 { text.append(alphabet[Int(pending << UInt32(6 - bits) & 63)]) }
+        if bits > 0 { text.append(digits[Int(pending << UInt32(6 - bits) & 63)]) }
+        while isPadded, !text.count.isMultiple(of: 4) { text.append(UInt8(ascii: "=")) }
         return String(decoding: text, as: UTF8.self)
     }
 
-    private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
-
-    private static func value(of digit: UInt8) -> UInt32? {
+    /// The value of a digit of either alphabet.
+    package static func value(of digit: UInt8) -> UInt32? {
         switch digit {
         case UInt8(ascii: "A")...UInt8(ascii: "Z"): UInt32(digit - UInt8(ascii: "A"))
         case UInt8(ascii: "a")...UInt8(ascii: "z"): UInt32(digit - UInt8(ascii: "a")) + 26

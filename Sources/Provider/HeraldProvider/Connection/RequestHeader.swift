@@ -1,5 +1,5 @@
 /// Header fields of one request in one buffer, built on the sender's thread to keep work off the event loop.
-struct HeaderBlock: Sendable {
+struct RequestHeader: Sendable {
     struct Field: Sendable {
         let name: StaticString
         let start: Int

@@ -3,7 +3,7 @@
 /// A token names a slot and how often it has been used: an answer to an earlier request of the slot finds nothing. A ring of
 /// buckets keeps the deadlines, and a request that is answered leaves its bucket at once. So the table never holds more than
 /// its slots, however fast requests come and go.
-struct RequestTable<Request> {
+struct OpenRequests<Request> {
     /// Precision of deadlines: they pass at most this much late, in nanoseconds.
     static var tick: UInt64 { 20_000_000 }
     private static var bucketCount: Int { 256 }

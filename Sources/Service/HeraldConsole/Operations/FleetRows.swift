@@ -1,0 +1,225 @@
+import Foundation
+import HTTPTypes
+import HeraldJSON
+package import HeraldModel
+
+// Rows of devices, invitations, credentials, apps and channels.
+extension AdminAPI {
+    package static let devices = AdminOperation<NoContent, Page<DeviceEntry>>(
+        .get,
+        "devices",
+        takes: [deviceSearch, connected] + Ask.page,
+        role: .viewer,
+        .reads,
+        says: "The enrolled devices, including revoked ones.",
+        answer: "The devices, by identifier. A part may have fewer than `limit`, or none, before the end."
+    )
+    package static let deviceSearch = Parameter<String>("q", "Part of a name, an identifier or a label: `room=hall`.")
+    package static let connected = Parameter<Bool>(
+        "connected",
+        "Whether the devices are connected now; without it, all."
+    )
+
+    package static let device = AdminOperation<NoContent, DeviceEntry>(
+        .get,
+        "devices/{id}",
+        role: .viewer,
+        .reads,
+        says: "A device with its apps, its connection and the number of notifications that wait.",
+        answer: "The device.",
+        fails: [404]
+    )
+    package static let setLabels = AdminOperation<LabelsRequest, DeviceEntry>(
+        .put,
+        "devices/{id}/labels",
+        role: .admin,
+        .changes,
+        says: "Replaces the labels of a device.",
+        answer: "The device.",
+        fails: [404, 409]
+    )
+    package static let revokeDevice = AdminOperation<NoContent, DeviceEntry>(
+        .post,
+        "devices/{id}/revoke",
+        role: .admin,
+        .changes,
+        says: "Revokes a device's certificate for ever. The service closes its connection before the answer.",
+        answer: "The device.",
+        more: revocation,
+        fails: [404, 409]
+    )
+    package static let disconnectDevice = AdminOperation<NoContent, DeviceEntry>(
+        .post,
+        "devices/{id}/disconnect",
+        role: .admin,
+        .changes,
+        says: "Closes a device's connection. The device may connect again.",
+        answer: "The device.",
+        fails: [404, 409]
+    )
+    package static let deviceToken = AdminOperation<NoContent, DeviceTokenEntry>(
+        .post,
+        "devices/{id}/apps/{topic}/token",
+        takes: [Ask.environment],
+        role: .sender,
+        .changes,
+        says: "Seals the token of a registered app again. Each answer is a valid token.",
+        answer: "The token.",
+        more: "The environment is needed if the app is registered in both.",
+        fails: [404, 409]
+    )
+    private static let revocation = """
+        An error that says `is revoked`: the revocation is stored, but may not be in force yet. The service tries again every \
+        second. A repetition gets the error until the revocation is in force, and 409 then.
+        """
+
+    package static let invitations = AdminOperation<NoContent, Page<InvitationEntry>>(
+        .get,
+        "invitations",
+        takes: Ask.page,
+        role: .admin,
+        .reads,
+        says: "The invitations for devices, without their codes.",
+        answer: "The invitations, by identifier."
+    )
+    package static let invite = AdminOperation<InvitationRequest, InvitationEntry>(
+        .post,
+        "invitations",
+        role: .admin,
+        .changes,
+        says: "Makes an invitation for one device or many.",
+        answer: "The invitation with its code, which no later answer has.",
+        fails: [409]
+    )
+    package static let withdrawInvitation = AdminOperation<NoContent, InvitationEntry>(
+        .delete,
+        "invitations/{id}",
+        role: .admin,
+        .changes,
+        says: "Withdraws an invitation. Devices that have used it stay.",
+        answer: "The invitation.",
+        fails: [404, 409]
+    )
+
+    package static let credentials = AdminOperation<NoContent, Page<CredentialEntry>>(
+        .get,
+        "credentials",
+        takes: Ask.page,
+        role: .viewer,
+        .reads,
+        says: "The certificates and keys of providers, including revoked ones.",
+        answer: "The credentials, by identifier."
+    )
+    package static let credential = AdminOperation<NoContent, CredentialEntry>(
+        .get,
+        "credentials/{id}",
+        role: .viewer,
+        .reads,
+        says: "A certificate or key of a provider.",
+        answer: "The credential.",
+        fails: [404]
+    )
+    package static let issueCertificate = AdminOperation<CertificateOrder, IssuedCertificateEntry>(
+        .post,
+        "credentials/certificate",
+        role: .admin,
+        .changes,
+        says: "Issues a provider's certificate for a request. The private key stays with its owner.",
+        answer: "The certificate, which is in force.",
+        fails: [409]
+    )
+    package static let addKey = AdminOperation<KeyOrder, CredentialEntry>(
+        .post,
+        "credentials/key",
+        role: .admin,
+        .changes,
+        says: "Takes the public half of a provider's key, for tokens that its owner signs.",
+        answer: "The key, which is in force. Its identifier is the tokens' `kid`.",
+        fails: [409]
+    )
+    package static let revokeCredential = AdminOperation<NoContent, CredentialEntry>(
+        .post,
+        "credentials/{id}/revoke",
+        role: .admin,
+        .changes,
+        says: "Revokes a credential for ever. It takes effect on open connections before the answer.",
+        answer: "The credential.",
+        more: revocation,
+        fails: [404, 409]
+    )
+    package static let reloadTrust = AdminOperation<NoContent, ServiceStatus>(
+        .post,
+        "trust/reload",
+        role: .admin,
+        .changes,
+        says: "Reloads the trust folder now.",
+        answer: "The service.",
+        fails: [404, 409]
+    )
+
+    package static let apps = AdminOperation<NoContent, Page<AppEntry>>(
+        .get,
+        "apps",
+        takes: [Ask.topic, unused] + Ask.page,
+        role: .viewer,
+        .reads,
+        says: "The app names that the service knows, with their use; and the topics that a team owns and no app has.",
+        answer: "The apps, by topic. Topics that no app has are missing if only unused apps are listed."
+    )
+    package static let unused = Parameter<Bool>("unused", "Whether only apps that can be forgotten are listed.")
+    package static let forgetApp = AdminOperation<NoContent, [AppEntry]>(
+        .post,
+        "apps/{topic}/forget",
+        takes: [Ask.environment],
+        role: .admin,
+        .changes,
+        says: "Forgets an app that no device has registered and that has no channel.",
+        answer: "The forgotten apps.",
+        fails: [404, 409]
+    )
+
+    package static let channels = AdminOperation<NoContent, Page<ChannelEntry>>(
+        .get,
+        "channels",
+        takes: [Ask.topic] + Ask.page,
+        role: .viewer,
+        .reads,
+        says: "Broadcast channels, with counts of their messages.",
+        answer: "The channels, by identifier."
+    )
+    package static let makeChannel = AdminOperation<ChannelOrder, ChannelEntry>(
+        .post,
+        "channels",
+        role: .sender,
+        .changes,
+        says: "Makes a broadcast channel.",
+        answer: "The channel.",
+        more: """
+            A sender makes channels in the sandbox only, an admin in both environments. Providers reach the channel as one of \
+            their own if their team owns the topic: by its use, its credential, or `herald app claim`.
+            """,
+        status: 201,
+        fails: [409]
+    )
+    package static let deleteChannel = AdminOperation<NoContent, ChannelEntry>(
+        .delete,
+        "channels/{id}",
+        takes: [channel],
+        role: .sender,
+        .changes,
+        says: "Deletes a broadcast channel with its stored message, at a sender's request in the sandbox only.",
+        answer: "The last state of the channel.",
+        fails: [404, 409]
+    )
+    /// In one of the alphabets of base64.
+    package static let channel = Parameter("id", ["type": "string"], "An identifier, as the list shows it.") {
+        segment in
+        let text = segment.removingPercentEncoding ?? segment
+        switch ChannelID.read(text.utf8) {
+        case .channel(let id): return id
+        case .unknown: throw AdminError(.notFound, "there is no channel \(text)")
+        case .malformed:
+            throw AdminError(.badRequest, "the path must have a channel's identifier in base64: see GET /v1/channels")
+        }
+    }
+}
