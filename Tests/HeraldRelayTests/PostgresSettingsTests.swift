@@ -185,7 +185,7 @@ import Testing
             try other.command("COMMIT")
         }
         // The relay's statements wait for longer than the others' may.
-        let owner = try SQLRelayStore.open(.postgresql(address))
+        let owner = try RelayStore.open(.postgresql(address))
         async let holds = owner.run(
             "DO $$ BEGIN LOCK TABLE push_queue IN ACCESS EXCLUSIVE MODE; PERFORM pg_sleep(1); END $$"
         )

@@ -42,7 +42,7 @@ extension FuzzTarget {
         return reading
     }
 
-    private static func repeats(_ delivery: Delivery) {
+    private static func repeats(_ delivery: NATSDelivery) {
         var block = ByteBuffer()
         if delivery.status != nil || delivery.headers.readableBytes > 0 {
             block.writeString("NATS/1.0")
