@@ -270,7 +270,9 @@ let package = Package(
 
         .target(
             name: "HeraldTestSupport",
-            dependencies: ["HeraldModel", "HeraldTrust", "HeraldMailbox", x509, asn1, crypto, logging],
+            dependencies: [
+                "HeraldModel", "HeraldTrust", "HeraldMailbox", "HeraldNATS", x509, asn1, crypto, logging, nioPosix,
+            ],
             path: "Tests/HeraldTestSupport",
             swiftSettings: settings
         ),
@@ -354,6 +356,14 @@ let package = Package(
             [
                 "HeraldScreen", "HeraldDevice", "HeraldJSON", "HeraldModel", "HeraldPhone", "HeraldWeb", httpClient,
                 lifecycle, logging, nioCore, nioHTTP1,
+            ]
+        ),
+        tests(
+            "HeraldServiceTests",
+            [
+                "HeraldCluster", "HeraldDevice", "HeraldGateway", "HeraldListener", "HeraldMailbox", "HeraldModel",
+                "HeraldNATS", "HeraldProvider", "HeraldService", "HeraldStores", "HeraldTestSupport", "HeraldTrust",
+                lifecycle, logging,
             ]
         ),
         tests(
