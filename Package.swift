@@ -306,7 +306,9 @@ let package = Package(
         .target(
             name: "HeraldTestSupport",
             dependencies: [
-                "HeraldIdentity", "HeraldModel", "HeraldTrust", "HeraldMailbox", x509, asn1, crypto, logging,
+                "HeraldIdentity", "HeraldModel", "HeraldTrust", "HeraldMailbox", "HeraldNATS", x509, asn1, crypto,
+                logging,
+                nioPosix,
             ],
             path: "Tests/HeraldTestSupport",
             swiftSettings: settings
@@ -402,6 +404,14 @@ let package = Package(
             [
                 "HeraldScreen", "HeraldDevice", "HeraldJSON", "HeraldModel", "HeraldPhone", "HeraldWeb", httpClient,
                 lifecycle, logging, nioCore, nioHTTP1,
+            ]
+        ),
+        tests(
+            "HeraldServiceTests",
+            [
+                "HeraldCluster", "HeraldDevice", "HeraldGateway", "HeraldListener", "HeraldMailbox", "HeraldModel",
+                "HeraldNATS", "HeraldProvider", "HeraldService", "HeraldStores", "HeraldTestSupport", "HeraldTrust",
+                lifecycle, logging,
             ]
         ),
         tests(

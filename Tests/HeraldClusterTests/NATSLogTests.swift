@@ -2,6 +2,7 @@ import HeraldCluster
 import HeraldMailbox
 import HeraldModel
 import HeraldNATS
+import HeraldTestSupport
 import NIOCore
 import Synchronization
 import Testing

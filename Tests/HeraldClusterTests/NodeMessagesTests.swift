@@ -1,6 +1,7 @@
 import Crypto
 import HeraldCluster
 import HeraldNATS
+import HeraldTestSupport
 import NIOCore
 import Synchronization
 import Testing

@@ -3,6 +3,7 @@ import Foundation
 import HeraldJSON
 import HeraldModel
 import HeraldPhone
+import HeraldTestSupport
 import Synchronization
 import Testing
 

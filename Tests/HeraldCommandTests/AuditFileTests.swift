@@ -1,5 +1,6 @@
 import Foundation
 import HeraldConsole
+import HeraldTestSupport
 import Logging
 import Testing
 

@@ -3,6 +3,7 @@ import Foundation
 import HeraldConsole
 import HeraldMailbox
 import HeraldModel
+import HeraldTestSupport
 import Testing
 
 @testable import HeraldCommand

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import HeraldModel
+import HeraldTestSupport
 import Testing
 
 @testable import HeraldCommand

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import HeraldTestSupport
 import Testing
 
 @testable import HeraldCommand

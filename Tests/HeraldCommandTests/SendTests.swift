@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import HeraldModel
 import HeraldProvider
+import HeraldTestSupport
 import Testing
 
 @testable import HeraldCommand

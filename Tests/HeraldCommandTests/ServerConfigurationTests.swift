@@ -6,6 +6,7 @@ import HeraldGateway
 import HeraldListener
 import HeraldMailbox
 import HeraldModel
+import HeraldTestSupport
 import Logging
 import Testing
 

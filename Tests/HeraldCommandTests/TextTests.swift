@@ -1,6 +1,7 @@
 import Foundation
 import HeraldMailbox
 import HeraldModel
+import HeraldTestSupport
 import Testing
 
 @testable import HeraldCommand

@@ -83,10 +83,9 @@ struct Serve: AsyncParsableCommand {
         let environment = ProcessInfo.processInfo.environment
         let manager = ServiceManager(environment: environment)
         manager.starting("starting")
-        var configuration = try self.configuration(environment: environment)
+        let configuration = try self.configuration(environment: environment)
         let metrics = PrometheusRegistry()
         MetricsSystem.bootstrap(metrics)
-        let clock = configuration.clock.makeClock()
         let trueClock = ServiceClock()
         let threshold = LogThreshold(configuration.logLevel)
         let (log, format) = try LogWriter.ofProcess(configuration.logFormat, environment: environment, clock: trueClock)
@@ -104,64 +103,39 @@ struct Serve: AsyncParsableCommand {
         for name in Settings.unknownVariables(in: environment) {
             logger.warning("unknown environment variable; Herald ignores it", metadata: ["variable": "\(name)"])
         }
-        try DataFolder(path: configuration.data).checkSocketPath()
-        let folder = try DataFolder.open(configuration.data, mayCreate: true)
-        let lock = try FolderLock.take(folder)
-        defer { withExtendedLifetime(lock) {} }
-        ListeningAddresses.remove(from: folder)
-        ServeRecord(pid: getpid()).write(to: folder)
-        let descriptors = try DescriptorShares(among: configuration, of: DescriptorLimit.raise())
-        if let shares = descriptors.apply(to: &configuration) {
-            logger.log(
-                level: descriptors.isScarce ? .notice : .debug,
-                "the limit of open files allows fewer connections; raise LimitNOFILE= or ulimit -Hn for more",
-                metadata: ["files": "\(descriptors.limit)", "connections": "\(shares)"]
-            )
-        }
         let stop = configuration.cluster.servers.isEmpty ? nil : await StopSignals()
-        let start = Task { [configuration] in
-            try await ServiceAssembly.make(
-                configuration,
-                folder: folder,
-                clock: clock,
-                manager: manager,
-                logger: logger
-            ) { try await Demo($0, trust: $1, screenPort: $2, now: $3) }
+        var process = ServiceProcess(logger: logger, lifecycleLogger: Logger(label: HeraldLogHandler.lifecycle))
+        process.metrics = metrics
+        process.threshold = threshold
+        process.manager = manager
+        process.hangups = hangups
+        process.signals = stop == nil ? [.sigterm, .sigint] : []
+        process.stop = stop
+        process.makeGuest = { try await Demo($0, trust: $1, screenPort: $2, now: $3) }
+        process.announce = Terminal.announce
+        process.configuration = { [self] in
+            try self.configuration(environment: ProcessInfo.processInfo.environment)
         }
+        let start = Task { [process] in try await HeraldService(configuration, in: process) }
         try await withThrowingTaskGroup { group in
             group.addTask { await stop?.watch() }
             await stop?.onStop { start.cancel() }
-            if let assembly = try await started(start, stop, logger) {
-                let reload = ConfigurationReload(assembly, threshold: threshold) { [self] in
-                    try self.configuration(environment: ProcessInfo.processInfo.environment)
-                }
-                defer { ListeningAddresses.remove(from: folder) }
-                let run = ServiceRun(
-                    assembly: assembly,
-                    metrics: metrics,
-                    reload: reload,
-                    hangups: hangups,
-                    stop: stop,
-                    announce: Terminal.announce
-                )
-                try await run.run()
-            }
+            try await started(start, stop, logger)?.run()
             group.cancelAll()
         }
-        ServeRecord.remove(from: folder)
     }
 
     /// The service that has started; nil if it was told to stop meanwhile, and has been closed.
     /// - Throws: The reason why it cannot start.
     private func started(
-        _ start: Task<ServiceAssembly, any Error>,
+        _ start: Task<HeraldService, any Error>,
         _ stop: StopSignals?,
         _ logger: Logger
-    ) async throws -> ServiceAssembly? {
+    ) async throws -> HeraldService? {
         let result = await start.result
         guard await stop?.isStopping ?? false else { return try result.get() }
         logger.notice("stopped before the start was complete")
-        if case .success(let assembly) = result { await assembly.close() }
+        if case .success(let service) = result { await service.close() }
         return nil
     }
 }

@@ -16,8 +16,8 @@ struct ServiceInbox: CaughtInbox {
     let allowsPublic: Bool
 
     init(_ assembly: ServiceAssembly) {
-        catcher = assembly.catcher
-        registry = assembly.registry
+        catcher = assembly.trials.catcher
+        registry = assembly.delivery.registry
         trust = assembly.trust
         clock = assembly.clock
         host = assembly.configuration.host

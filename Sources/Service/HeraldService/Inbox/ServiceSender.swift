@@ -71,14 +71,14 @@ final class ServiceSender: ConsoleSender {
 
     /// The token of an app on a device.
     private func token(of name: String, _ app: App) throws -> PushToken {
-        guard let id = DeviceID(name), let device = assembly.registry.number(of: id) else {
+        guard let id = DeviceID(name), let device = assembly.delivery.registry.number(of: id) else {
             throw AdminError(
                 .notFound,
                 "no device \(name.debugDescription) has ever connected: see `herald device list`"
             )
         }
-        let registration = assembly.registry.number(of: app)
-            .flatMap { assembly.postOffice.registration(Slot(device: device, app: $0)) }
+        let registration = assembly.delivery.registry.number(of: app)
+            .flatMap { assembly.delivery.postOffice.registration(Slot(device: device, app: $0)) }
         guard let registration, registration.isLive else {
             throw AdminError(.notFound, "\(app.topic) is not registered on \(id.name) in \(app.environment.rawValue)")
         }

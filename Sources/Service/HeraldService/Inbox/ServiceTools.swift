@@ -108,12 +108,12 @@ struct ServiceTools: Sendable {
             throw AdminError(.badRequest, "a device token of this service has 64 hexadecimal digits")
         }
         let contents = assembly.trust.seal.open(token)
-        let registration = contents.flatMap { assembly.postOffice.registration($0.slot) }
+        let registration = contents.flatMap { assembly.delivery.postOffice.registration($0.slot) }
         return TokenAnswer(
             token,
             contents,
-            device: contents.flatMap { assembly.registry.device($0.slot.device) },
-            app: contents.flatMap { assembly.registry.app($0.slot.app) },
+            device: contents.flatMap { assembly.delivery.registry.device($0.slot.device) },
+            app: contents.flatMap { assembly.delivery.registry.app($0.slot.app) },
             registration: registration
         )
     }

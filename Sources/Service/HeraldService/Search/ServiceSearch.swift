@@ -25,14 +25,14 @@ package struct ServiceSearch: JournalSearching {
         clock = assembly.clock
         let devices = assembly.trust.folder.devices
         searcher = JournalSearcher(
-            store: assembly.store,
-            registry: assembly.registry,
+            store: assembly.storage.store,
+            registry: assembly.delivery.registry,
             seal: assembly.trust.seal,
             devicesNamed: { name in
                 try await devices.page(DeviceSelection(limit: ServiceSearch.namesakes, text: name)).items
                     .filter { $0.name?.lowercased() == name.lowercased() }.map(\.id)
             },
-            node: assembly.cluster?.name.text
+            node: assembly.storage.cluster?.name.text
         )
     }
 

@@ -8,7 +8,7 @@ import Synchronization
 /// Applies changes of the configuration while the service runs.
 ///
 /// A configuration with a mistake is refused as a whole: the log says why, and the present one stays in force.
-package final class ConfigurationReload: Sendable {
+final class ConfigurationReload: Sendable {
     private let read: @Sendable () throws -> ServerConfiguration
     private let assembly: ServiceAssembly
     private let threshold: LogThreshold
@@ -19,7 +19,7 @@ package final class ConfigurationReload: Sendable {
     ///   - assembly: The service.
     ///   - threshold: The level of the log.
     ///   - read: Reads the configuration again, from the same sources.
-    package init(
+    init(
         _ assembly: ServiceAssembly,
         threshold: LogThreshold,
         read: @escaping @Sendable () throws -> ServerConfiguration
@@ -60,10 +60,10 @@ package final class ConfigurationReload: Sendable {
 
     private func apply(_ configuration: ServerConfiguration, after former: ServerConfiguration) async {
         threshold.level = configuration.logLevel
-        assembly.postOffice.replaceTerms(configuration.postOffice.terms)
-        assembly.gateway.replaceRules(configuration.gateway.rules)
-        assembly.courier.replaceLimits(configuration.courier)
-        assembly.drills.allowsPayloadDrills = configuration.allowsPayloadDrills
+        assembly.delivery.postOffice.replaceTerms(configuration.postOffice.terms)
+        assembly.listeners.gateway.replaceRules(configuration.gateway.rules)
+        assembly.listeners.courier.replaceLimits(configuration.courier)
+        assembly.trials.drills.allowsPayloadDrills = configuration.allowsPayloadDrills
         // A configured drill that has ended does not begin again because something else changed.
         guard configuration.drills != former.drills else { return }
         do {

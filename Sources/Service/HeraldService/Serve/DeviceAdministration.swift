@@ -31,16 +31,16 @@ extension ServiceAdministration {
     func device(_ id: String) async throws -> DeviceEntry {
         let device = try await asked { try await assembly.trust.folder.devices.device(id) }
         var entry = entry(device)
-        guard let number = assembly.registry.number(of: device.id) else {
+        guard let number = assembly.delivery.registry.number(of: device.id) else {
             (entry.apps, entry.waiting) = ([], 0)
             return entry
         }
-        let registrations = assembly.registry.registrations(of: number)
+        let registrations = assembly.delivery.registry.registrations(of: number)
         let slots = registrations.filter(\.isLive).map { RegisteredSlot($0.slot, generation: $0.generation) }
-        let waiting = try await assembly.engine.waiting(in: slots)
+        let waiting = try await assembly.storage.engine.waiting(in: slots)
         let bySlot = Dictionary(waiting.map { ($0.notification.slot, $0) }, uniquingKeysWith: { $1 })
         let apps = registrations.compactMap { one in
-            assembly.registry.app(one.slot.app).map {
+            assembly.delivery.registry.app(one.slot.app).map {
                 DeviceAppEntry($0, one, waiting: bySlot[one.slot].map { WaitingEntry($0) })
             }
         }
@@ -61,10 +61,10 @@ extension ServiceAdministration {
 
     func disconnectDevice(_ id: String) async throws -> DeviceEntry {
         let device = try await asked { try await assembly.trust.folder.devices.device(id) }
-        guard let number = assembly.registry.number(of: device.id), isConnected(number) else {
+        guard let number = assembly.delivery.registry.number(of: device.id), isConnected(number) else {
             throw AdminError(.conflict, "the device is not connected")
         }
-        try await assembly.registry.disconnect(number)
+        try await assembly.delivery.registry.disconnect(number)
         assembly.logger.notice("device disconnected by an operator", metadata: ["device": "\(device.id)"])
         return entry(device)
     }
@@ -72,7 +72,7 @@ extension ServiceAdministration {
     func token(of topic: Topic, in environment: PushEnvironment?, on id: String) async throws -> DeviceTokenEntry {
         let device = try await asked { try await assembly.trust.folder.devices.device(id) }
         let live = (environment.map { [$0] } ?? PushEnvironment.allCases).compactMap { registration(topic, $0, device) }
-        guard let registration = live.first, let app = assembly.registry.app(registration.slot.app) else {
+        guard let registration = live.first, let app = assembly.delivery.registry.app(registration.slot.app) else {
             throw AdminError(.notFound, "the app is not registered on the device")
         }
         guard live.count == 1 else {
@@ -94,15 +94,16 @@ extension ServiceAdministration {
         _ environment: PushEnvironment,
         _ device: EnrolledDevice
     ) -> Registration? {
-        guard let number = assembly.registry.number(of: device.id),
-            let app = assembly.registry.number(of: App(topic: topic, environment: environment)),
-            let registration = assembly.postOffice.registration(Slot(device: number, app: app)), registration.isLive
+        guard let number = assembly.delivery.registry.number(of: device.id),
+            let app = assembly.delivery.registry.number(of: App(topic: topic, environment: environment)),
+            let registration = assembly.delivery.postOffice.registration(Slot(device: number, app: app)),
+            registration.isLive
         else { return nil }
         return registration
     }
 
     private func entry(_ device: EnrolledDevice) -> DeviceEntry {
-        let number = assembly.registry.number(of: device.id)
+        let number = assembly.delivery.registry.number(of: device.id)
         var entry = DeviceEntry(
             id: device.id.name,
             name: device.name,
@@ -114,11 +115,11 @@ extension ServiceAdministration {
             labels: device.labels.all,
             invitation: device.invitation
         )
-        if let link = number.flatMap({ assembly.postOffice.link(of: $0) }) as? MQTTConnectionLink {
+        if let link = number.flatMap({ assembly.delivery.postOffice.link(of: $0) }) as? MQTTConnectionLink {
             entry.connectedSince = link.connected.rfc3339
             entry.lastSeen = assembly.clock.now().rfc3339
             entry.lastAddress = link.address?.description
-        } else if let seen = assembly.courier.sightings.newest(of: device.id) ?? device.sighting {
+        } else if let seen = assembly.listeners.courier.sightings.newest(of: device.id) ?? device.sighting {
             entry.lastSeen = seen.at.rfc3339
             entry.lastAddress = seen.address.isEmpty ? nil : seen.address
         }
@@ -126,7 +127,7 @@ extension ServiceAdministration {
     }
 
     private func isConnected(_ device: DeviceID) -> Bool {
-        assembly.registry.number(of: device).map { isConnected($0) } ?? false
+        assembly.delivery.registry.number(of: device).map { isConnected($0) } ?? false
     }
 
     // MARK: - Invitations

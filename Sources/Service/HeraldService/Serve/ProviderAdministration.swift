@@ -65,7 +65,7 @@ extension ServiceAdministration {
 
     private func entry(_ credential: Credential) -> CredentialEntry {
         var entry = CredentialEntry(credential)
-        guard let use = assembly.store.senders.use(of: credential.id) else { return entry }
+        guard let use = assembly.storage.store.senders.use(of: credential.id) else { return entry }
         (entry.firstUsed, entry.lastUsed) = (use.first.rfc3339, use.last.rfc3339)
         (entry.requests, entry.refused) = (use.requests, use.refused)
         return entry
@@ -104,7 +104,7 @@ extension ServiceAdministration {
     // MARK: - Apps
 
     func apps(of topic: Topic?, onlyUnused: Bool, _ page: PageRequest) async throws -> Page<AppEntry> {
-        let usages = try await assembly.registry.appUsages()
+        let usages = try await assembly.delivery.registry.appUsages()
         var entries =
             usages
             .filter { (topic == nil || $0.record.app.topic == topic) && ($0.isUnused || !onlyUnused) }

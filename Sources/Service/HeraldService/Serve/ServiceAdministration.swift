@@ -18,19 +18,19 @@ package struct ServiceAdministration: Sendable {
 
     var problems: [String] {
         // Problems of the cluster explain the others.
-        if let problems = assembly.cluster?.problems, !problems.isEmpty { return problems }
+        if let problems = assembly.storage.cluster?.problems, !problems.isEmpty { return problems }
         return ownProblem.map { [$0.what] } ?? []
     }
 
     /// The reason why this process takes no notifications, whatever its cluster does.
     var ownProblem: ProblemFinding? {
-        if let error = assembly.store.displacement {
+        if let error = assembly.storage.store.displacement {
             return ProblemFinding(.storeGone, "\(error): providers get 503")
         }
-        guard !assembly.postOffice.isAccepting else { return nil }
-        guard assembly.engine.isAccepting else {
+        guard !assembly.delivery.postOffice.isAccepting else { return nil }
+        guard assembly.storage.engine.isAccepting else {
             // A moment later it takes more.
-            if assembly.engine.isOverloaded { return nil }
+            if assembly.storage.engine.isOverloaded { return nil }
             return ProblemFinding(
                 .storeStopped,
                 "the store takes no notifications at the moment (the log says why): providers get 503"
@@ -44,26 +44,26 @@ package struct ServiceAdministration: Sendable {
 
     /// The fault of a service to which more is sent than it can store.
     var overload: String? {
-        guard assembly.postOffice.isOverloaded else { return nil }
+        guard assembly.delivery.postOffice.isOverloaded else { return nil }
         return "notifications come faster than they can be stored: providers get 503 for what is too much"
     }
 
     var warnings: [String] {
-        ownWarnings + (assembly.cluster?.warningsOfAll ?? [])
+        ownWarnings + (assembly.storage.cluster?.warningsOfAll ?? [])
     }
 
     /// The warnings about this process and its folder.
     private var ownWarnings: [String] {
-        let damaged = assembly.store.damagedRows
+        let damaged = assembly.storage.store.damagedRows
         let damage = damaged == 0 ? nil : "damaged rows of the store were left out (\(damaged)): check the disk"
         return [watch.warning, clockWatch.warning, damage, overload].compactMap(\.self)
-            + (assembly.cluster?.warningsOfNode ?? [])
+            + (assembly.storage.cluster?.warningsOfNode ?? [])
     }
 
     /// The state of this node, for the others of its cluster.
     var nodeReport: NodeReport {
         NodeReport(
-            devicesConnected: assembly.postOffice.connectedCount,
+            devicesConnected: assembly.delivery.postOffice.connectedCount,
             problems: problems,
             warnings: ownWarnings
         )
@@ -77,22 +77,22 @@ package struct ServiceAdministration: Sendable {
             now: assembly.clock.now()
         )
         status.hostname = assembly.configuration.hostnames.first
-        status.environments = assembly.registry.environments
+        status.environments = assembly.delivery.registry.environments
         status.mode = assembly.configuration.consoleMode
-        status.devicesConnected = assembly.postOffice.connectedCount
-        status.notificationsWaiting = assembly.engine.count
+        status.devicesConnected = assembly.delivery.postOffice.connectedCount
+        status.notificationsWaiting = assembly.storage.engine.count
         status.drills = drills
         let catching = ServiceInbox(assembly).catching
         status.catching = catching.topics == .off ? nil : catching
         status.clockMovedSeconds = assembly.clock.shift == .zero ? nil : assembly.clock.shift.components.seconds
-        status.diskFreeBytes = assembly.store.freeSpace
+        status.diskFreeBytes = assembly.storage.store.freeSpace
         return status
     }
 
     func fullStatus() async -> ServiceStatus {
         var status = status
         // Without the journal, the rest is still to be known.
-        if let span = try? await assembly.store.journalSpan() {
+        if let span = try? await assembly.storage.store.journalSpan() {
             status.journal = ServiceStatus.Journal(first: span.first, last: span.last)
         }
         return status
@@ -101,14 +101,15 @@ package struct ServiceAdministration: Sendable {
     func forgetApp(_ topic: Topic, in environment: PushEnvironment?) async throws -> [AppEntry] {
         let environments = environment.map { [$0] } ?? PushEnvironment.allCases
         // All or none, as far as nothing changes meanwhile.
-        let used = try await assembly.registry.appUsages().first { usage in
+        let used = try await assembly.delivery.registry.appUsages().first { usage in
             let app = usage.record.app
             return app.topic == topic && environments.contains(app.environment) && !usage.isUnused
         }
         if let used { throw Self.isUsed(used) }
         var forgotten: [AppEntry] = []
         for environment in environments {
-            guard let usage = try await assembly.registry.forget(App(topic: topic, environment: environment)) else {
+            guard let usage = try await assembly.delivery.registry.forget(App(topic: topic, environment: environment))
+            else {
                 continue
             }
             guard usage.isUnused else { throw Self.isUsed(usage) }
@@ -139,7 +140,7 @@ package struct ServiceAdministration: Sendable {
         case .device(let number):
             AppEntry(
                 usage,
-                device: assembly.registry.device(number)?.name ?? "#\(number.value)",
+                device: assembly.delivery.registry.device(number)?.name ?? "#\(number.value)",
                 team: nil,
                 owner: owner
             )
@@ -177,7 +178,7 @@ package struct ServiceAdministration: Sendable {
 
     /// Whether a device is connected to this node, or to another one of its cluster.
     func isConnected(_ device: DeviceNumber) -> Bool {
-        assembly.postOffice.isConnected(device) || assembly.cluster?.isHeldElsewhere(device) == true
+        assembly.delivery.postOffice.isConnected(device) || assembly.storage.cluster?.isHeldElsewhere(device) == true
     }
 
     func reloadTrust() async throws {
@@ -194,8 +195,8 @@ package struct ServiceAdministration: Sendable {
 
     func acceptClock() async -> ClockReading {
         await clockWatch.accept()
-        await assembly.postOffice.sweep()
-        await assembly.channels.sweep()
+        await assembly.delivery.postOffice.sweep()
+        await assembly.delivery.channels.sweep()
         return clock
     }
 
@@ -209,11 +210,11 @@ package struct ServiceAdministration: Sendable {
         )
         // Everything that is due at the new time happens now.
         await watch.renewServerCertificate()
-        assembly.gateway.reviewCertificates()
-        assembly.binaryGateway.reviewCertificates()
-        assembly.courier.recheck()
-        await assembly.postOffice.sweep()
-        await assembly.channels.sweep()
+        assembly.listeners.gateway.reviewCertificates()
+        assembly.listeners.binaryGateway.reviewCertificates()
+        assembly.listeners.courier.recheck()
+        await assembly.delivery.postOffice.sweep()
+        await assembly.delivery.channels.sweep()
         return clock
     }
 

@@ -9,20 +9,20 @@ import Logging
 /// Broadcast channels, through the service that providers use.
 extension ServiceAdministration {
     func channels(of bundle: Topic?, _ page: PageRequest) async throws -> Page<ChannelEntry> {
-        let (found, isLast) = assembly.channels.summaries(of: bundle, after: page.after, limit: page.limit)
+        let (found, isLast) = assembly.delivery.channels.summaries(of: bundle, after: page.after, limit: page.limit)
         let entries = found.map { ChannelEntry($0) }
         return Page(items: entries, next: isLast ? nil : entries.last?.id)
     }
 
     func channel(_ id: ChannelID) async throws -> ChannelEntry {
-        if let summary = assembly.channels.summary(of: id) { return ChannelEntry(summary) }
+        if let summary = assembly.delivery.channels.summary(of: id) { return ChannelEntry(summary) }
         // Another node may just have made it.
         do {
-            try await assembly.engine.shared?.catchUp(.channels)
+            try await assembly.storage.engine.shared?.catchUp(.channels)
         } catch {
             throw ChannelOutcome.isUnavailable
         }
-        guard let summary = assembly.channels.summary(of: id) else { throw ChannelOutcome.isUnknown(id) }
+        guard let summary = assembly.delivery.channels.summary(of: id) else { throw ChannelOutcome.isUnknown(id) }
         return ChannelEntry(summary)
     }
 
@@ -39,7 +39,7 @@ extension ServiceAdministration {
         }
         let id = ChannelID.random()
         let outcome = await ChannelOutcome.wait { completion in
-            assembly.channels.create(id, for: app, storage: storage, completion: completion)
+            assembly.delivery.channels.create(id, for: app, storage: storage, completion: completion)
         }
         try ChannelOutcome.check(outcome, of: id, app)
         note("channel made", id, app)
@@ -50,7 +50,7 @@ extension ServiceAdministration {
         let entry = try await channel(id)
         let app = App(topic: entry.topic, environment: entry.environment)
         let outcome = await ChannelOutcome.wait { completion in
-            assembly.channels.delete(id, of: app, completion: completion)
+            assembly.delivery.channels.delete(id, of: app, completion: completion)
         }
         try ChannelOutcome.check(outcome, of: id, app)
         note("channel deleted", id, app)

@@ -21,7 +21,7 @@ struct ServiceFindings: Sendable {
     }
 
     private var problems: [ProblemFinding] {
-        if let texts = assembly.cluster?.problems, !texts.isEmpty {
+        if let texts = assembly.storage.cluster?.problems, !texts.isEmpty {
             return texts.map { ProblemFinding(.cluster, of: $0, $0) }
         }
         return administration.ownProblem.map { [$0] } ?? []
@@ -33,13 +33,14 @@ struct ServiceFindings: Sendable {
             administration.clockWatch.warning.map { ProblemFinding(.clock, $0) },
             administration.overload.map { ProblemFinding(.overload, $0) },
         ].compactMap(\.self)
-        let cluster = (assembly.cluster.map { $0.warningsOfNode + $0.warningsOfAll } ?? [])
+        let cluster = (assembly.storage.cluster.map { $0.warningsOfNode + $0.warningsOfAll } ?? [])
             .map { ProblemFinding(.clusterWarning, of: $0, $0) }
         let said = Set((known + cluster).map(\.what))
         return known + cluster
             + administration.warnings.filter { !said.contains($0) }.map { text in
                 // Damaged rows have their number in the text.
-                assembly.store.damagedRows > 0 ? ProblemFinding(.damage, text) : ProblemFinding(.other, of: text, text)
+                assembly.storage.store.damagedRows > 0
+                    ? ProblemFinding(.damage, text) : ProblemFinding(.other, of: text, text)
             }
     }
 
@@ -50,7 +51,7 @@ struct ServiceFindings: Sendable {
     }
 
     private var disk: [ProblemFinding] {
-        guard let free = assembly.store.freeSpace, free < Self.lowSpace else { return [] }
+        guard let free = assembly.storage.store.freeSpace, free < Self.lowSpace else { return [] }
         return [ProblemFinding(.disk, "less than \(Self.lowSpace >> 20) MiB are free on the disk of the data folder")]
     }
 
@@ -101,7 +102,7 @@ extension LiveConsole {
         _ search: ServiceSearch,
         metrics: PrometheusRegistry
     ) {
-        let (store, registry) = (assembly.store, assembly.registry)
+        let (store, registry) = (assembly.storage.store, assembly.delivery.registry)
         let refusals = RefusalBook(
             provider: { store.senders.name(of: $0) },
             app: { registry.app($0) }
@@ -116,7 +117,7 @@ extension LiveConsole {
             series: SeriesRecorder(metrics: metrics),
             refusals: refusals,
             lines: lines,
-            newestCaught: { [catcher = assembly.catcher] in catcher.messages(after: .max).last },
+            newestCaught: { [catcher = assembly.trials.catcher] in catcher.messages(after: .max).last },
             clock: assembly.clock,
             signs: { administration.status.signs },
             findings: { findings.all }

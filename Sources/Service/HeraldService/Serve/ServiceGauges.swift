@@ -53,16 +53,16 @@ struct ServiceGauges: Sendable {
     func readOften() {
         ready.record(administration.problems.isEmpty ? 1 : 0)
         warnings.record(administration.warnings.count)
-        storeSize.record(assembly.store.sizeOnDisk)
-        if let free = assembly.store.freeSpace { storeFree.record(free) }
-        writesPending.record(assembly.store.pendingWrites)
-        devices.record(assembly.courier.connectionCount)
-        arrivalsWaiting.record(assembly.courier.waitingArrivals)
-        providers.record(assembly.gateway.connectionCount)
-        binary.record(assembly.binaryGateway.binaryConnectionCount)
-        feedback.record(assembly.binaryGateway.feedbackConnectionCount)
-        assembly.postOffice.measure()
-        assembly.cluster?.measure()
+        storeSize.record(assembly.storage.store.sizeOnDisk)
+        if let free = assembly.storage.store.freeSpace { storeFree.record(free) }
+        writesPending.record(assembly.storage.store.pendingWrites)
+        devices.record(assembly.listeners.courier.connectionCount)
+        arrivalsWaiting.record(assembly.listeners.courier.waitingArrivals)
+        providers.record(assembly.listeners.gateway.connectionCount)
+        binary.record(assembly.listeners.binaryGateway.binaryConnectionCount)
+        feedback.record(assembly.listeners.binaryGateway.feedbackConnectionCount)
+        assembly.delivery.postOffice.measure()
+        assembly.storage.cluster?.measure()
     }
 
     /// Records a listener's limit of connections.

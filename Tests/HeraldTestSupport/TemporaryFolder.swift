@@ -1,10 +1,10 @@
 import Foundation
 
 /// A folder of the system's temporary space, gone when the test is.
-final class TemporaryFolder: Sendable {
-    let path: String
+package final class TemporaryFolder: Sendable {
+    package let path: String
 
-    init() throws {
+    package init() throws {
         path = NSTemporaryDirectory() + "/herald-" + UUID().uuidString
         try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
     }
@@ -13,17 +13,17 @@ final class TemporaryFolder: Sendable {
         try? FileManager.default.removeItem(atPath: path)
     }
 
-    func write(_ text: String, to name: String) throws -> String {
+    package func write(_ text: String, to name: String) throws -> String {
         let file = path + "/" + name
         try Data(text.utf8).write(to: URL(fileURLWithPath: file))
         return file
     }
 
-    func text(of name: String) throws -> String {
+    package func text(of name: String) throws -> String {
         String(decoding: try Data(contentsOf: URL(fileURLWithPath: path + "/" + name)), as: UTF8.self)
     }
 
-    func mode(of name: String) throws -> Int? {
+    package func mode(of name: String) throws -> Int? {
         let attributes = try FileManager.default.attributesOfItem(atPath: path + "/" + name)
         return (attributes[.posixPermissions] as? NSNumber)?.intValue
     }

@@ -1,14 +1,12 @@
 import Foundation
-import HeraldCluster
-import HeraldModel
-import HeraldNATS
+package import HeraldNATS
 import Logging
 import NIOPosix
 import Synchronization
 
 /// The NATS server that the tests of this process share; it ends with the process, whose pipe it reads.
-final class NATSServer: Sendable {
-    static let shared = NATSServer()
+package final class NATSServer: Sendable {
+    package static let shared = NATSServer()
 
     private struct Running {
         let port: Int
@@ -20,8 +18,17 @@ final class NATSServer: Sendable {
 
     private let state = Mutex<Running?>(nil)
 
+    /// The port of the server, where a connection without a user gets an account of its own.
+    package func port() throws -> Int {
+        try state.withLock { state in
+            let running = try state ?? NATSServer.start()
+            state = running
+            return running.port
+        }
+    }
+
     /// A connection to an account without streams, when it is up.
-    func connection() async throws -> NATSConnection {
+    package func connection() async throws -> NATSConnection {
         let (port, account) = try state.withLock { state in
             var running = try state ?? NATSServer.start()
             defer {
@@ -37,7 +44,11 @@ final class NATSServer: Sendable {
         )
         let (connected, isConnected) = AsyncStream.makeStream(of: Void.self)
         let loop = MultiThreadedEventLoopGroup.singleton.next()
-        let connection = try NATSConnection(configuration, on: loop, logger: .silent) { event in
+        let connection = try NATSConnection(
+            configuration,
+            on: loop,
+            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        ) { event in
             if case .connected = event { isConnected.yield() }
         }
         connection.start()
@@ -61,25 +72,5 @@ final class NATSServer: Sendable {
         }
         guard let port = Int(line.dropLast()) else { throw DoesNotStart() }
         return Running(port: port, pipe: input)
-    }
-}
-
-extension Logger {
-    static let silent = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-}
-
-extension ReplicatedLog {
-    /// ``append(_:to:_:)`` as an async call.
-    func append(_ message: LogMessage, to stream: LogStream) async -> AppendOutcome {
-        await withCheckedContinuation { continuation in
-            append(message, to: stream) { continuation.resume(returning: $0) }
-        }
-    }
-
-    /// ``read(_:in:atLeast:_:)`` as an async call.
-    func read(_ subjects: [LogSubject], in stream: LogStream, atLeast bound: UInt64) async throws -> [LogEntry] {
-        try await withCheckedThrowingContinuation { continuation in
-            read(subjects, in: stream, atLeast: bound) { continuation.resume(with: $0) }
-        }
     }
 }

@@ -1,0 +1,115 @@
+import HeraldConsole
+import HeraldMailbox
+import HeraldModel
+import HeraldTrust
+
+/// The console of a service: the admin API, the gauges and what the pages show.
+struct ServiceConsole: Sendable {
+    let console: Console
+    let gauges: ServiceGauges
+    let live: LiveConsole
+
+    init(
+        _ assembly: ServiceAssembly,
+        watches: ServiceWatches,
+        ports: ServiceListeners.Ports,
+        access: ConsoleAccess,
+        audit: AuditFile,
+        metrics: PrometheusRegistry,
+        started: WallTime
+    ) throws {
+        let administration = ServiceAdministration(
+            assembly: assembly,
+            watch: watches.trust,
+            clockWatch: watches.clock,
+            started: started
+        )
+        let search = ServiceSearch(assembly)
+        let tallies = ServiceTallies(journal: assembly.journal, clock: assembly.clock, turns: search.turns)
+        Self.answerNodes(assembly, administration, search: search, tallies: tallies)
+        let gauges = ServiceGauges(assembly, administration)
+        self.gauges = gauges
+        live = LiveConsole(assembly, administration, search, metrics: metrics)
+        console = try Console(
+            configuration: Self.configuration(assembly),
+            rows: AdminAPI.all,
+            api: Self.operations(
+                assembly,
+                administration,
+                search: search,
+                tallies: tallies,
+                apiPort: ports.api,
+                started: started
+            ),
+            health: administration.health,
+            live: live,
+            access: access,
+            audit: audit,
+            clock: ServiceClock(),
+            metrics: metrics,
+            readGauges: { gauges.read() },
+            logger: assembly.logger
+        )
+    }
+
+    /// The work of each request of the admin API.
+    private static func operations(
+        _ assembly: ServiceAssembly,
+        _ administration: ServiceAdministration,
+        search: ServiceSearch,
+        tallies: ServiceTallies,
+        apiPort: Int,
+        started: WallTime
+    ) -> AdminWork {
+        var api = AdminWork()
+        administration.register(&api)
+        api.register(journal: search)
+        TallyRoutes(journal: tallies).register(&api)
+        CaughtRoutes(inbox: ServiceInbox(assembly), connections: assembly.configuration.consoleConnections).register(
+            &api
+        )
+        SendRoutes(sender: ServiceSender(assembly, port: apiPort)).register(&api)
+        ServiceTools(assembly).register(&api)
+        TokenRoute(registry: assembly.delivery.registry, postOffice: assembly.delivery.postOffice).register(&api)
+        TokenKeyRoute(
+            seal: assembly.trust.seal,
+            live: { [cluster = assembly.storage.cluster] in cluster?.liveTokenKeys ?? [:] },
+            started: started
+        ).register(&api)
+        TrustSharingRoute(cluster: assembly.storage.cluster).register(&api)
+        return api
+    }
+
+    private static func configuration(_ assembly: ServiceAssembly) -> ConsoleConfiguration {
+        let configuration = assembly.configuration
+        var console = ConsoleConfiguration(
+            host: configuration.consoleHost,
+            port: configuration.consolePort,
+            socketPath: assembly.folder.controlSocketPath
+        )
+        console.hostnames = configuration.hostnames
+        console.mode = configuration.consoleMode
+        if configuration.letsSendersDrill { console.drillsRole = .sender }
+        console.tls = assembly.listeners.consoleTLS
+        console.maximumConnections = configuration.consoleConnections
+        return console
+    }
+
+    /// Answers the questions of the other nodes of a cluster.
+    private static func answerNodes(
+        _ assembly: ServiceAssembly,
+        _ administration: ServiceAdministration,
+        search: ServiceSearch,
+        tallies: ServiceTallies
+    ) {
+        assembly.storage.cluster?.questions.answer { [journal = assembly.journal] question, limit in
+            try await journal.ownLines(question, limit: limit)
+        } search: {
+            try await search.page($0)
+        } tallies: {
+            try await tallies.ownTallies($0)
+        } report: {
+            administration.nodeReport
+        }
+    }
+}
