@@ -20,30 +20,6 @@ struct OperationRowTests {
         #expect(throws: AdminWork.Incomplete(names: ["POST /v1/control/echo"])) { try api.check([]) }
     }
 
-    @Test func `the description has each row, its least role and the schemas of its types`() throws {
-        let description = try OpenAPI.description(of: AdminAPI.rows)
-        let paths = try #require(description.members?["paths"]?.members)
-        for row in AdminAPI.rows {
-            let operation = try #require(paths[row.path]?.members?[row.method.rawValue.lowercased()]?.members)
-            let expected = row.role.role(drills: .admin)?.rawValue ?? "none"
-            #expect(operation["x-role"]?.text == expected, "\(row.name)")
-            #expect(operation["summary"]?.text?.isEmpty == false, "\(row.name)")
-        }
-        let schemas = try #require(description.members?["components"]?.members?["schemas"]?.members)
-        let device = try #require(schemas["DeviceEntry"]?.members)
-        let required = device["required"]?.elements?.compactMap(\.text)
-        #expect(required == ["id", "serial", "created", "expires", "connected", "labels"])
-        let created = try #require(device["properties"]?.members?["created"]?.members)
-        #expect(created["format"]?.text == "date-time")
-        #expect(schemas["Page.DeviceEntry"]?.members?["required"]?.elements?.compactMap(\.text) == ["items", "next"])
-    }
-
-    @Test func `words are about members that a type has`() throws {
-        let book = SchemaBook()
-        for row in AdminAPI.rows { _ = (try row.bodySchema(book), try row.answerSchema(book)) }
-        #expect(book.needlessFacts == [])
-    }
-
     @Test func `what is in no table needs an admin, and counts as a change`() {
         let row = OperationRow.unknown(.post, "/v1/anything/new")
         #expect(row.role == .admin && row.isChange)

@@ -28,7 +28,7 @@ package struct Console: Sendable {
     /// The machine's clock, for the audit.
     private let clock: any WallClock
     private let api: AdminWork
-    private let description: [UInt8]
+    private let rows: [OperationRow]
     private let logger: Logger
 
     /// - Parameters:
@@ -61,7 +61,7 @@ package struct Console: Sendable {
         AccessRoutes(access: access, configuration: configuration, audit: audit).register(&api)
         live.register(&api, connections: configuration.maximumConnections)
         try api.check(rows)
-        description = Array(try OpenAPI.yaml(of: rows).utf8)
+        self.rows = rows
         self.api = api
         self.configuration = configuration
         self.health = health
@@ -120,7 +120,7 @@ package struct Console: Sendable {
             readGauges()
             return WebReply.metrics(metrics.exposition)
         }
-        router.get("openapi.yaml") { _, _ in WebReply.bytes(description, type: "application/yaml") }
+        router.get("openapi.yaml") { _, _ in WebReply.text(try OpenAPI.yaml(of: rows), type: "application/yaml") }
         return router
     }
 

@@ -5,16 +5,16 @@
 public protocol SnakeCased {}
 
 /// The spelling of a type's coding keys as members.
-enum KeySpelling {
+package enum KeySpelling {
     case asWritten
     case snakeCase
 
-    init(of type: any Any.Type) {
+    package init(of type: any Any.Type) {
         self = type is any SnakeCased.Type ? .snakeCase : .asWritten
     }
 
     /// The member for a key.
-    func name(_ key: some CodingKey) -> String {
+    package func name(_ key: some CodingKey) -> String {
         self == .asWritten ? key.stringValue : Self.snakeCase(key.stringValue)
     }
 

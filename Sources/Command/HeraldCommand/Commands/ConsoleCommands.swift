@@ -119,6 +119,6 @@ struct ConsoleDescription: AsyncParsableCommand {
 
     func run() async throws {
         let text = try OpenAPI.yaml(of: AdminAPI.all)
-        Terminal.say(String(text.dropLast()))
+        Terminal.sayExactly(String(text.dropLast()))
     }
 }

@@ -129,7 +129,7 @@ extension DeviceTokenEntry: Described {
 
 extension InvitationRequest: Described {
     package static let members: [String: Fact] = [
-        "name": ["minLength": 1, "description": "The name of the devices; without it"],
+        "name": ["minLength": 1, "description": "The name of the devices; without it, the one of each device's request."],
         "uses": ["minimum": 1, "maximum": 100000, "default": 1, "description": "Devices that may use it."],
         "days": ["minimum": 1, "maximum": 365, "default": 1],
     ]
@@ -187,7 +187,7 @@ extension WaitingEntry: Described {
 extension ChannelOrder: Described {
     package static let members: [String: Fact] = [
         "topic": "A bundle identifier.",
-        "environment": "Without it",
+        "environment": "Without it, production.",
         "policy": [
             "enum": [0, 1], "description": "`message-storage-policy`: 0 stores nothing, 1 stores the newest message.",
         ],

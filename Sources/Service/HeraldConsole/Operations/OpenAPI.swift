@@ -1,6 +1,7 @@
 import HTTPTypes
 import HeraldJSON
 import HeraldModel
+import HeraldWeb
 
 /// The description of the console's requests: OpenAPI 3.1, made from the rows.
 package enum OpenAPI {
@@ -21,7 +22,7 @@ package enum OpenAPI {
             paths[row.path] = .object(methods)
         }
         let failure =
-            ["description": "The error and its remedy.", "content": content(try book.schema(of: Failure.self))] as JSON
+            ["description": "The error and its remedy.", "content": content(try book.schema(of: WebFailure.self))] as JSON
         return [
             "openapi": "3.1.0",
             "info": [
@@ -35,12 +36,6 @@ package enum OpenAPI {
                 "schemas": .object(book.components),
             ],
         ]
-    }
-
-    /// The body of a failure.
-    private struct Failure: Codable, Described {
-        let error: String
-        static let members: [String: Fact] = ["error": "The error and its remedy."]
     }
 
     private static func description(of row: OperationRow, _ book: SchemaBook) throws -> JSON {

@@ -91,7 +91,7 @@ package final class SchemaBook {
     }
 
     private func members<Value: Decodable>(of type: Value.Type) throws -> (schema: JSON, value: Value) {
-        let probe = SchemaProbe(self)
+        let probe = SchemaProbe(self, KeySpelling(of: type))
         let value = try Value(from: probe)
         if let scalar = probe.scalar { return (scalar, value) }
         var (properties, required): (JSON.Object, [JSON]) = ([:], [])
@@ -164,6 +164,7 @@ extension Optional: SchemaContainer where Wrapped: Decodable {
 /// A decoder that has nothing, and notes what a type asks it for.
 private final class SchemaProbe: Decoder, SingleValueDecodingContainer {
     let book: SchemaBook
+    let spelling: KeySpelling
     var properties: [String: JSON] = [:]
     var order: [String] = []
     /// Members that need not be there.
@@ -172,7 +173,10 @@ private final class SchemaProbe: Decoder, SingleValueDecodingContainer {
     let codingPath: [any CodingKey] = []
     let userInfo: [CodingUserInfoKey: Any] = [:]
 
-    init(_ book: SchemaBook) { self.book = book }
+    init(_ book: SchemaBook, _ spelling: KeySpelling) {
+        self.book = book
+        self.spelling = spelling
+    }
 
     func container<Key: CodingKey>(keyedBy type: Key.Type) throws -> KeyedDecodingContainer<Key> {
         KeyedDecodingContainer(Members<Key>(probe: self))
@@ -197,7 +201,7 @@ private final class SchemaProbe: Decoder, SingleValueDecodingContainer {
 
         /// Marks a member as optional: only what can do without it asks whether it is there.
         func contains(_ key: Key) -> Bool {
-            probe.optional.insert(key.stringValue)
+            probe.optional.insert(probe.spelling.name(key))
             return true
         }
 
@@ -205,9 +209,8 @@ private final class SchemaProbe: Decoder, SingleValueDecodingContainer {
 
         func decode<Value: Decodable>(_ type: Value.Type, forKey key: Key) throws -> Value {
             let found = try probe.book.probe(type)
-            if probe.properties.updateValue(found.schema, forKey: key.stringValue) == nil {
-                probe.order.append(key.stringValue)
-            }
+            let name = probe.spelling.name(key)
+            if probe.properties.updateValue(found.schema, forKey: name) == nil { probe.order.append(name) }
             return found.value
         }
 

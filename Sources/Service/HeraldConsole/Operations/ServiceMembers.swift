@@ -3,6 +3,10 @@ package import HeraldWeb
 
 // Words about members of the service, the journal, drills and tests.
 
+extension WebFailure: Described {
+    package static let members: [String: Fact] = ["error": "The error and its remedy."]
+}
+
 extension HealthReport: Described {
     package static let members: [String: Fact] = [
         "notes": "Facts that need no mending."
@@ -141,7 +145,7 @@ extension DrillRequest: Described {
     package static let members: [String: Fact] = [
         "kind": ["enum": ["refuse", "latency", "silence", "goaway", "streams", "drop", "shutdown"]],
         "reason": ["examples": ["Unregistered"]],
-        "share": ["examples": ["20%"], "description": "Share of the requests; without it"],
+        "share": ["examples": ["20%"], "description": "Share of the requests; without it, all."],
         "token": ["pattern": "^[0-9a-fA-F]{64}$", "description": "A device token; no log and no list contains it."],
         "latency": ["examples": ["500ms", "200ms..2s"]],
         "retry_after": ["examples": ["30s"]],
@@ -183,7 +187,7 @@ extension CaughtEntry: Described {
         "time": .time,
         "interface": ["enum": ["http2", "binary"]],
         "topic": "Empty if it is unknown.",
-        "device": "Empty if it is unknown",
+        "device": "Empty if it is unknown.",
         "provider": "The credential of the provider.",
         "status": """
         The status of the answer; at the binary interface that of the error response, 0 for none; absent \
@@ -272,7 +276,7 @@ extension CatchRequest: Described {
 extension CaughtAnswer: Described {
     package static let members: [String: Fact] = [
         "items": "Newest first, at most `limit`.",
-        "matches": "All that match",
+        "matches": "All that match, also those beyond `limit`.",
         "complete": "Whether what `count` and `until` ask for has come.",
     ]
 }
