@@ -21,7 +21,6 @@ final class ReloadableRules: Sendable {
         return known != present
     }
 
-    /// The current rules.
     var current: RequestRules { rules.withLock { $0 } }
 
     func replace(_ rules: RequestRules) {
