@@ -283,7 +283,7 @@ let package = Package(
             "HeraldScreen",
             [
                 "HeraldDevice", "HeraldJSON", "HeraldModel", "HeraldPhone", "HeraldWeb", hummingbird,
-                httpTypes, lifecycle, logging, nioCore,
+                httpTypes, lifecycle, logging,
             ],
             hasResources: true
         ),

@@ -20,9 +20,9 @@ final class Driver {
         do {
             switch command.do {
             case "publish", "request", "subscribe", "unsubscribe": try message(command)
-            case "create", "update", "info", "delete": try await manage(command)
+            case "create", "info", "delete": try await manage(command)
             case "store": try store(command)
-            case "read", "last", "bounded": read(command)
+            case "bounded": read(command)
             case "follow", "unfollow": follow(command)
             case "statistics": statistics(command)
             default: output.say(Line(id: command.id, outcome: "error", reason: "no such order"))
@@ -124,7 +124,6 @@ final class Driver {
         let info: StreamInfo
         switch (command.do, command.configuration) {
         case ("create", let configuration?): info = try await jetStream.createStream(configuration)
-        case ("update", let configuration?): info = try await jetStream.updateStream(configuration)
         case ("info", _): info = try await jetStream.streamInfo(name)
         default:
             try await jetStream.deleteStream(name)
@@ -144,27 +143,15 @@ final class Driver {
 
     private func read(_ command: Command) {
         let (id, output, stream) = (command.id, output, command.stream ?? "")
-        let one: @Sendable (Result<StoredMessage?, JetStreamError>) -> Void = { result in
-            switch result {
-            case .success(let message?): output.say(Line(id: id, outcome: "found", message: Line.Message(message)))
-            case .success(nil): output.say(Line(id: id, outcome: "nothing"))
-            case .failure(let error): output.say(Self.failure(id, error))
-            }
-        }
-        switch command.do {
-        case "read": jetStream.read(command.sequence ?? 0, in: stream, within: time(command), done: one)
-        case "last": jetStream.readLast(command.subject ?? "", in: stream, within: time(command), done: one)
-        default:
-            let (subjects, bound) = (command.subjects ?? [], command.sequence ?? 0)
-            jetStream.readLast(subjects, in: stream, atLeast: bound, within: time(command)) { outcome in
-                switch outcome {
-                case .complete(let messages, let upTo):
-                    let found = messages.map { Line.Message($0) }
-                    output.say(Line(id: id, outcome: "complete", sequence: upTo, messages: found))
-                case .behind: output.say(Line(id: id, outcome: "behind"))
-                case .nothing: output.say(Line(id: id, outcome: "nothing"))
-                case .failed(let error): output.say(Self.failure(id, error))
-                }
+        let (subjects, bound) = (command.subjects ?? [], command.sequence ?? 0)
+        jetStream.readLast(subjects, in: stream, atLeast: bound, within: time(command)) { outcome in
+            switch outcome {
+            case .complete(let messages, let upTo):
+                let found = messages.map { Line.Message($0) }
+                output.say(Line(id: id, outcome: "complete", sequence: upTo, messages: found))
+            case .behind: output.say(Line(id: id, outcome: "behind"))
+            case .nothing: output.say(Line(id: id, outcome: "nothing"))
+            case .failed(let error): output.say(Self.failure(id, error))
             }
         }
     }

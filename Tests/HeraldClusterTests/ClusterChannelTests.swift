@@ -1,8 +1,9 @@
-import HeraldCluster
 import HeraldMailbox
 import HeraldModel
 import HeraldTestSupport
 import Testing
+
+@testable import HeraldCluster
 
 /// Channels and broadcasts of several nodes on one log.
 @Suite struct ClusterChannelTests {
@@ -39,19 +40,17 @@ import Testing
 
     private func node(_ name: String) async throws -> Node {
         let node = try #require(NodeName(name))
-        let barriers = LogBarriers(log: log, node: node)
         let journal = MemoryStore(clock: clock)
-        let channels = ClusterChannels(
-            node: node,
+        let context = ClusterContext(
+            own: ClaimRecord(node: node, incarnation: 1),
+            partitions: try #require(Partitions(count: 1)),
             log: log,
-            changes: RecordChanges(log: log, barriers: barriers),
             journal: journal,
             clock: clock,
             scheduler: time,
             logger: .silent
-        ) { [log, time] stream, _, apply in
-            LogFollower(stream, log: log, barriers: barriers, scheduler: time, apply: apply)
-        }
+        )
+        let channels = ClusterChannels(context)
         try await channels.start()
         let made = Node(channels: channels, journal: journal)
         channels.report(to: made.witness)

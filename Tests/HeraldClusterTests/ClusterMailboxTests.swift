@@ -1,5 +1,4 @@
 import Dispatch
-import HeraldCluster
 import HeraldMailbox
 import HeraldModel
 import HeraldTestSupport
@@ -7,6 +6,8 @@ import Logging
 import NIOCore
 import Synchronization
 import Testing
+
+@testable import HeraldCluster
 
 @Suite struct ClusterMailboxTests {
     @Test(arguments: StoreConformance.mailboxRules)
@@ -42,17 +43,16 @@ private final class SimulatedClusterFixture: StoreFixture {
         var configuration = ClusterMailboxConfiguration()
         configuration.deadline = .milliseconds(20)
         configuration.retry = .milliseconds(4)
-        let mailbox = ClusterMailbox(
-            configuration: configuration,
-            log: log,
-            barriers: LogBarriers(log: log, node: node),
+        let context = ClusterContext(
+            own: ClaimRecord(node: node, incarnation: 1),
             partitions: partitions,
-            node: node,
+            log: log,
             journal: memory,
             clock: clock,
             scheduler: scheduler,
             logger: Logger(label: "test")
         )
+        let mailbox = ClusterMailbox(context, configuration: configuration)
         memory.leave(mailbox: mailbox)
         try await mailbox.start()
     }

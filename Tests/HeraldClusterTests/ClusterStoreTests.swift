@@ -1,4 +1,3 @@
-import HeraldCluster
 import HeraldMailbox
 import HeraldModel
 import HeraldNATS
@@ -6,6 +5,8 @@ import HeraldTestSupport
 import NIOPosix
 import Synchronization
 import Testing
+
+@testable import HeraldCluster
 
 /// The stores of a cluster's node keep the rules of every engine: on a log in memory, and on a real server.
 @Suite struct ClusterStoreTests {

@@ -1,25 +1,26 @@
-import HeraldCluster
 import HeraldModel
 import HeraldTestSupport
 import Testing
+
+@testable import HeraldCluster
 
 extension ClusterRegistry {
     /// A node's registry, loaded from a log; its followers have no time.
     static func loaded(_ name: String, from log: any ReplicatedLog) async throws -> ClusterRegistry {
         let node = try #require(NodeName(name))
         let partitions = try #require(Partitions(count: 4))
-        let barriers = LogBarriers(log: log, node: node)
-        let changes = RecordChanges(log: log, barriers: barriers)
-        let cluster = try await ClusterIdentity.open(partitions, at: ManualClock().now(), changes)
-        let registry = ClusterRegistry(
+        let clock = ManualClock()
+        let context = ClusterContext(
+            own: ClaimRecord(node: node, incarnation: 1),
             partitions: partitions,
-            numbers: ClusterNumbers(incarnation: cluster.incarnation, changes: changes),
-            changes: changes,
+            log: log,
+            journal: MemoryStore(clock: clock),
+            clock: clock,
             scheduler: SimTime(),
             logger: .silent
-        ) { stream, freshness, apply in
-            LogFollower(stream, log: log, barriers: barriers, scheduler: SimTime(), freshness: freshness, apply: apply)
-        }
+        )
+        let cluster = try await ClusterIdentity.open(partitions, at: clock.now(), context.changes)
+        let registry = ClusterRegistry(context, incarnation: cluster.incarnation)
         try await registry.start()
         return registry
     }

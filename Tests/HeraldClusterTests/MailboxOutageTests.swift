@@ -1,10 +1,11 @@
-import HeraldCluster
 import HeraldMailbox
 import HeraldModel
 import HeraldTestSupport
 import Logging
 import Synchronization
 import Testing
+
+@testable import HeraldCluster
 
 /// A cluster's mailbox whose log loses answers or goes away, in virtual time.
 @Suite struct MailboxOutageTests {
@@ -17,16 +18,16 @@ import Testing
     init() throws {
         let clock = ManualClock(WallTime(seconds: 1_800_000_000))
         let node = try #require(NodeName("a"))
-        mailbox = ClusterMailbox(
-            log: log,
-            barriers: LogBarriers(log: log, node: node),
+        let context = ClusterContext(
+            own: ClaimRecord(node: node, incarnation: 1),
             partitions: try #require(Partitions(count: 1)),
-            node: node,
+            log: log,
             journal: MemoryStore(clock: clock),
             clock: clock,
             scheduler: time,
             logger: .silent
         )
+        mailbox = ClusterMailbox(context)
         mailbox.report(to: reports)
         mailbox.start { _ in }
     }

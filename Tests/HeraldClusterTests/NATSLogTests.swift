@@ -1,4 +1,3 @@
-import HeraldCluster
 import HeraldMailbox
 import HeraldModel
 import HeraldNATS
@@ -6,6 +5,8 @@ import HeraldTestSupport
 import NIOCore
 import Synchronization
 import Testing
+
+@testable import HeraldCluster
 
 /// The log on a real server, beside those of the tests: the same script has the same answers on all.
 @Suite struct NATSLogTests {
@@ -142,19 +143,17 @@ import Testing
     @Test func `the registry of a server is loaded as it was`() async throws {
         let cluster = try await open(2)
         func registry() async throws -> ClusterRegistry {
-            let barriers = LogBarriers(log: log, node: try #require(NodeName("a")))
-            let changes = RecordChanges(log: log, barriers: barriers)
-            let numbers = ClusterNumbers(incarnation: cluster.incarnation, changes: changes)
-            let registry = ClusterRegistry(
+            let clock = ManualClock()
+            let context = ClusterContext(
+                own: ClaimRecord(node: try #require(NodeName("a")), incarnation: 1),
                 partitions: cluster.partitions,
-                numbers: numbers,
-                changes: changes,
+                log: log,
+                journal: MemoryStore(clock: clock),
+                clock: clock,
                 scheduler: EventLoopScheduler(connection.eventLoop),
                 logger: .silent
-            ) { [log, connection] stream, _, apply in
-                let scheduler = EventLoopScheduler(connection.eventLoop)
-                return LogFollower(stream, log: log, barriers: barriers, scheduler: scheduler, apply: apply)
-            }
+            )
+            let registry = ClusterRegistry(context, incarnation: cluster.incarnation)
             try await registry.start()
             return registry
         }

@@ -1,7 +1,8 @@
-import HeraldCluster
 import HeraldModel
 import NIOCore
 import Testing
+
+@testable import HeraldCluster
 
 /// A node that is gone for good.
 @Suite struct NodeEvictionTests {

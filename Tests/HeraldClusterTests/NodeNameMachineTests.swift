@@ -1,6 +1,7 @@
-import HeraldCluster
 import HeraldModel
 import Testing
+
+@testable import HeraldCluster
 
 /// One process at a time has the name of a node.
 @Suite struct NodeNameMachineTests {

@@ -1,10 +1,11 @@
-import HeraldCluster
 import HeraldMailbox
 import HeraldModel
 import HeraldTestSupport
 import NIOCore
 import Synchronization
 import Testing
+
+@testable import HeraldCluster
 
 /// Rings and claims of nodes on one log, in virtual time.
 @Suite struct NodeRingsTests {
@@ -324,34 +325,29 @@ private final class RingingNode: Sendable {
     init(_ name: String, _ log: MemoryLog, _ messages: MemoryNodes, time: SimTime, live: LiveSet) throws {
         own = ClaimRecord(node: try #require(NodeName(name)), incarnation: 1)
         let partitions = try #require(Partitions(count: 1))
-        let barriers = LogBarriers(log: log, node: own.node)
         let clock = ManualClock(WallTime(seconds: 1_800_000_000))
-        mailbox = ClusterMailbox(
-            log: log,
-            barriers: barriers,
+        let context = ClusterContext(
+            own: own,
             partitions: partitions,
-            node: own.node,
+            log: log,
             journal: MemoryStore(clock: clock),
             clock: clock,
             scheduler: time,
             logger: .silent
         )
+        mailbox = ClusterMailbox(context)
         rings = NodeRings(
-            own: own,
-            partitions: partitions,
-            log: log,
-            barriers: barriers,
+            context,
             messages: messages.join(own.node),
             mailbox: mailbox,
-            nodes: live.join(own.node),
-            scheduler: time
+            nodes: live.join(own.node)
         ) { [heard] _, done in
             heard.catchUp()
             done(.success(()))
         } onEnd: { [heard] _, isAnswered in
             heard.ringEnded(isAnswered)
         }
-        directory = ClusterDirectory(log: log, partitions: partitions, record: own, mailbox: mailbox, rings: rings)
+        directory = ClusterDirectory(context, mailbox: mailbox, rings: rings)
         directory.serve(heard)
     }
 }

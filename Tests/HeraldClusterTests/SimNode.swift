@@ -1,10 +1,11 @@
-import HeraldCluster
 import HeraldMailbox
 import HeraldModel
 import HeraldTestSupport
 import Logging
 import NIOCore
 import Synchronization
+
+@testable import HeraldCluster
 
 /// A mistake that the simulation must find.
 enum Mutation: String, CaseIterable {
@@ -143,30 +144,25 @@ final class SimNode: @unchecked Sendable {
         let clock = SkewedClock(world: world, skew: skew)
         let store = SimStore()
         guard let partitions = Partitions(count: 1) else { throw LogFailure.unavailable }
-        barriers = LogBarriers(log: log, node: name)
-        mailbox = ClusterMailbox(
-            log: log,
-            barriers: barriers,
+        own = ClaimRecord(node: name, incarnation: world.nextIncarnation())
+        let context = ClusterContext(
+            own: own,
             partitions: partitions,
-            node: name,
+            log: log,
             journal: store,
             clock: clock,
             scheduler: NodeTime(log, world.time),
             logger: Logger(label: "simulation") { _ in SwiftLogNoOpLogHandler() }
         )
+        barriers = context.barriers
+        mailbox = ClusterMailbox(context)
         store.mailbox = mailbox
-        own = ClaimRecord(node: name, incarnation: world.nextIncarnation())
         messages = SimMessages(log, world, name: name, index: index)
-        let scheduler = NodeTime(log, world.time)
         rings = NodeRings(
-            own: own,
-            partitions: partitions,
-            log: log,
-            barriers: barriers,
+            context,
             messages: messages,
             mailbox: mailbox,
-            nodes: SimLiveNodes(world: world, name: name),
-            scheduler: scheduler
+            nodes: SimLiveNodes(world: world, name: name)
         ) { [log] device, done in
             log.node?.catchUp(device, done)
         } onEnd: { sequence, isAnswered in
@@ -178,7 +174,7 @@ final class SimNode: @unchecked Sendable {
                 world.givenUp.insert(sequence)
             }
         }
-        directory = ClusterDirectory(log: log, partitions: partitions, record: own, mailbox: mailbox, rings: rings)
+        directory = ClusterDirectory(context, mailbox: mailbox, rings: rings)
         reporter = NodeReporter()
         var configuration = PostOfficeConfiguration()
         configuration.storesFirst = true

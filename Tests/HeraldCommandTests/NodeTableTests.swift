@@ -1,7 +1,7 @@
-import HeraldCluster
 import HeraldModel
 import Testing
 
+@testable import HeraldCluster
 @testable import HeraldCommand
 @testable import HeraldService
 

@@ -1,8 +1,8 @@
-import HeraldMailbox
 import HeraldModel
 import Testing
 
 @testable import HeraldCourier
+@testable import HeraldMailbox
 
 struct DeliveryWindowTests {
     @Test func `[MQTT-3.3.4-9] [MQTT-4.9.0-2] no more in flight than the receive maximum`() {

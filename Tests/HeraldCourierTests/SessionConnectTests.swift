@@ -1,9 +1,9 @@
 import HeraldMailbox
 import HeraldModel
-import HeraldWire
 import Testing
 
 @testable import HeraldCourier
+@testable import HeraldWire
 
 /// CONNECT and CONNACK; the numbers are those of MQTT 5, unless a name says 3.1.1.
 struct SessionConnectTests {

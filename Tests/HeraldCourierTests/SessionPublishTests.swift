@@ -1,9 +1,9 @@
 import HeraldMailbox
 import HeraldModel
-import HeraldWire
 import Testing
 
 @testable import HeraldCourier
+@testable import HeraldWire
 
 /// Messages of devices, and the ends of their connections.
 struct SessionPublishTests {
@@ -289,8 +289,8 @@ struct SessionPublishTests {
 
     @Test func `packets that only servers send end with 0x82`() throws {
         let packets: [MQTTPacket] = [
-            .connack(MQTTConnack()), .suback(MQTTSuback(packetIdentifier: 1, reasonCodes: [])),
-            .unsuback(MQTTUnsuback(packetIdentifier: 1, reasonCodes: [])), .pingresp,
+            .connack(MQTTConnack()), .suback(MQTTSubscriptionAnswer(packetIdentifier: 1, reasonCodes: [])),
+            .unsuback(MQTTSubscriptionAnswer(packetIdentifier: 1, reasonCodes: [])), .pingresp,
             .auth(MQTTAuth(reasonCode: .reauthenticate)),
         ]
         for packet in packets {

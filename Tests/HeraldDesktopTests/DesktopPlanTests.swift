@@ -1,9 +1,9 @@
 import Foundation
 import HeraldModel
-import HeraldPhone
 import Testing
 
 @testable import HeraldDesktop
+@testable import HeraldPhone
 
 @Suite struct DesktopPlanTests {
     /// A device, and the desktop that shows it, which gives the numbers 101, 102, … in turn.

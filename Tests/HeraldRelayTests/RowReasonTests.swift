@@ -23,3 +23,19 @@ import Testing
         }
     }
 }
+
+extension RowReason {
+    /// The status of a row with this reason, now and in the end.
+    fileprivate var fate: String {
+        switch self {
+        case .giveUpAt: "expired"
+        case .noCredential, .badRequest, .partsDeleted: "failed"
+        case .sentInPart: "sent"
+        case .uncertain: "queued, then expired or failed"
+        case .badAnswer, .badCredential, .overloaded, .proxyRefused, .stopped, .store, .timedOut, .unreachable,
+            .untrusted:
+            "queued, then expired"
+        default: "refused"
+        }
+    }
+}

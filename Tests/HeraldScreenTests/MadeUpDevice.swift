@@ -1,7 +1,8 @@
 import HeraldDevice
 import HeraldModel
-import HeraldPhone
 import Synchronization
+
+@testable import HeraldPhone
 
 /// A device that shows what a test says, and remembers what was done to it.
 final class MadeUpDevice: DeviceView {

@@ -128,7 +128,7 @@ package final class MemoryTrustStore: TrustStore {
     ) async throws -> Bool {
         try with { contents in
             guard let index = contents.devices.firstIndex(where: { $0.id == device && $0.revoked == nil }),
-                contents.devices[index].validCertificates(at: now) < limit
+                contents.devices[index].certificates.count(where: { $0.expires >= now }) < limit
             else { return false }
             contents.devices[index].renew(with: certificate)
             return true

@@ -1,9 +1,10 @@
 import HeraldIdentity
 import HeraldModel
 import HeraldTestSupport
-import HeraldTrust
 import Synchronization
 import Testing
+
+@testable import HeraldTrust
 
 final class FirstUsesTests: Sendable {
     private let trust: TestTrust

@@ -3,8 +3,9 @@ import Foundation
 import HeraldIdentity
 import HeraldModel
 import HeraldTestSupport
-import HeraldTrust
 import Testing
+
+@testable import HeraldTrust
 
 /// A provider token as in Apple's guide, of which a test changes parts.
 private struct Draft {

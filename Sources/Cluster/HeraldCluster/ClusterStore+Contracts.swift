@@ -33,20 +33,20 @@ extension ClusterStore: MailboxStore {
 }
 
 extension ClusterStore: JournalStore {
-    package func record(_ events: [JournalEvent]) { journal.record(events) }
+    package func record(_ events: [JournalEvent]) { context.journal.record(events) }
 
     package func record(_ event: JournalEvent, settling completion: Completion?) {
-        journal.record(event, settling: completion)
+        context.journal.record(event, settling: completion)
     }
 
-    package func recordRefusal(_ event: JournalEvent) -> Bool { journal.recordRefusal(event) }
+    package func recordRefusal(_ event: JournalEvent) -> Bool { context.journal.recordRefusal(event) }
 
     package func lines(matching query: JournalQuery, limit: Int) async throws -> [JournalEvent] {
-        try await journal.lines(matching: query, limit: limit)
+        try await context.journal.lines(matching: query, limit: limit)
     }
 
     package func trim(before moment: WallTime, maximumBytes: Int) async throws {
-        try await journal.trim(before: moment, maximumBytes: maximumBytes)
+        try await context.journal.trim(before: moment, maximumBytes: maximumBytes)
     }
 }
 
@@ -121,7 +121,7 @@ extension ClusterStore: RegistryStore {
         // Read before the change: what is stored later may have come after the app was enabled again, at another node.
         let waiting = enabled ? [] : await waiting(slot)
         try await registry.setEnabled(enabled, for: slot, fence: fence)
-        for stored in waiting { remove(stored, as: .discardedDisabledFromStorage, at: clock.now()) }
+        for stored in waiting { remove(stored, as: .discardedDisabledFromStorage, at: context.clock.now()) }
     }
 
     package func setSavingPower(_ saving: Bool, for device: DeviceNumber, fence: UInt64) async throws {
@@ -170,7 +170,7 @@ extension ClusterStore: RegistryStore {
 
 extension ClusterStore: SharedState {
     package func catchUp(_ part: SharedPart, _ done: @escaping @Sendable (Result<Void, any Error>) -> Void) {
-        let done = scheduler.bounded(within: ClusterLimits.catchUpTime, failing: LogFailure.behind, done)
+        let done = context.scheduler.bounded(within: ClusterLimits.catchUpTime, failing: LogFailure.behind, done)
         switch part {
         case .channels:
             // A channel is found by the name of its app.
@@ -185,7 +185,7 @@ extension ClusterStore: SharedState {
 
     package func isBehind(_ part: SharedPart) -> Bool {
         switch part {
-        case .registrations(let device): registry.isBehind(device, at: scheduler.now)
+        case .registrations(let device): registry.isBehind(device, at: context.scheduler.now)
         case .channels: channels.isBehind
         case .trust: trust?.isBehind(part) ?? false
         case .apps, .allRegistrations: false

@@ -9,13 +9,9 @@ package final class ClusterStore: Sendable {
     package let rings: NodeRings
     let registry: ClusterRegistry
     let channels: ClusterChannels
-    let journal: any JournalStore
-    let clock: any WallClock
-    let scheduler: any ClusterScheduler
+    let context: ClusterContext
     /// The trust that the nodes share; nil for a node that shares none.
     let trust: (any SharedState)?
-    private let partitions: Partitions
-    private let barriers: LogBarriers
 
     /// - Parameters:
     ///   - configuration: The limits of the mailbox.
@@ -42,74 +38,30 @@ package final class ClusterStore: Sendable {
         scheduler: any ClusterScheduler,
         logger: Logger
     ) {
-        let barriers = LogBarriers(log: log, node: own.node)
-        let changes = RecordChanges(log: log, barriers: barriers)
-        self.barriers = barriers
-        self.scheduler = scheduler
-        partitions = cluster.partitions
-        mailbox = ClusterMailbox(
-            configuration: configuration,
-            log: log,
-            barriers: barriers,
+        let context = ClusterContext(
+            own: own,
             partitions: cluster.partitions,
-            node: own.node,
+            log: log,
             journal: journal,
             clock: clock,
             scheduler: scheduler,
             logger: logger
         )
-        let makeFollower: ClusterRegistry.MakeFollower = { stream, freshness, apply in
-            LogFollower(
-                stream,
-                log: log,
-                barriers: barriers,
-                scheduler: scheduler,
-                freshness: freshness,
-                hearsSetAside: true,
-                apply: apply
-            )
-        }
-        let registry = ClusterRegistry(
-            partitions: cluster.partitions,
-            numbers: ClusterNumbers(incarnation: cluster.incarnation, changes: changes),
-            changes: changes,
-            scheduler: scheduler,
-            logger: logger,
-            makeFollower
-        )
+        self.context = context
+        self.trust = trust
+        mailbox = ClusterMailbox(context, configuration: configuration)
+        let registry = ClusterRegistry(context, incarnation: cluster.incarnation)
         self.registry = registry
         rings = NodeRings(
-            own: own,
-            partitions: cluster.partitions,
-            log: log,
-            barriers: barriers,
+            context,
             messages: messages ?? NodeExchange(node: own.node, scheduler: scheduler) { _, _, _ in },
             mailbox: mailbox,
-            nodes: nodes,
-            scheduler: scheduler
+            nodes: nodes
         ) { device, done in
             registry.catchUp(registry.streams(of: .registrations(of: device)), done)
         }
-        directory = ClusterDirectory(
-            log: log,
-            partitions: cluster.partitions,
-            record: own,
-            mailbox: mailbox,
-            rings: rings
-        )
-        channels = ClusterChannels(
-            node: own.node,
-            log: log,
-            changes: changes,
-            journal: journal,
-            clock: clock,
-            scheduler: scheduler,
-            logger: logger,
-            makeFollower
-        )
-        self.trust = trust
-        self.journal = journal
-        self.clock = clock
+        directory = ClusterDirectory(context, mailbox: mailbox, rings: rings)
+        channels = ClusterChannels(context)
     }
 
     /// Loads registry and channels, and opens the mailbox, before any other call; after a failure it may be called again.
@@ -139,7 +91,7 @@ package final class ClusterStore: Sendable {
         try channels.check()
     }
 
-    /// Removes the notification of an ended registration, with a line in the journal.
+    /// Removes the notification of an ended registration, with a line in the context.journal.
     ///
     /// Returns when it is removed, or after ``ClusterLimits/barrierAttempt``. A failure is not an error: it is never delivered, and
     /// expires in the log.
@@ -162,14 +114,14 @@ package final class ClusterStore: Sendable {
     }
 
     private func waiting(in slot: RegisteredSlot) async -> [StoredNotification] {
-        let stream = LogStream.mailbox(partitions.partition(of: slot.slot.device))
+        let stream = LogStream.mailbox(context.partitions.partition(of: slot.slot.device))
         return await withCheckedContinuation { continuation in
-            let end = scheduler.bounded(within: ClusterLimits.barrierAttempt, failing: LogFailure.unavailable) {
+            let end = context.scheduler.bounded(within: ClusterLimits.barrierAttempt, failing: LogFailure.unavailable) {
                 (result: Result<[StoredNotification], any Error>) in
                 continuation.resume(returning: (try? result.get()) ?? [])
             }
             // Behind a barrier, the read has what other nodes stored too.
-            barriers.pass(stream) { [mailbox] result in
+            context.barriers.pass(stream) { [mailbox] result in
                 guard case .success(let barrier) = result else { return end(.success([])) }
                 mailbox.saw(barrier, of: slot.slot.device)
                 mailbox.read([slot]) { end($0) }

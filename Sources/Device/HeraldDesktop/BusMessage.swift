@@ -25,7 +25,6 @@ struct BusMessage: Hashable, Sendable {
     var body: [UInt8] = []
     var isBigEndian = false
 
-    /// The values of the body.
     var reader: BusReader { BusReader(body, isBigEndian: isBigEndian) }
 }
 
@@ -46,7 +45,6 @@ extension BusMessage {
         case signature = 8
     }
 
-    /// The encoded message.
     var encoded: [UInt8] {
         var writer = BusWriter()
         writer.byte(UInt8(ascii: "l"))

@@ -4,7 +4,6 @@ struct BusStream {
     enum Event: Hashable, Sendable {
         /// The bus has accepted the client, which answers with these bytes and then sends messages.
         case accepted([UInt8])
-        /// A message.
         case message(BusMessage)
     }
 

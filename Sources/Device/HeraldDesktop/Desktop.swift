@@ -1,5 +1,4 @@
 import Foundation
-import HeraldModel
 package import HeraldPhone
 import NIOCore
 import NIOPosix
@@ -11,7 +10,6 @@ package struct Desktop: Sendable {
     private let known: Set<String>
     private let environment: [String: String]
     private let say: @Sendable (String) -> Void
-    /// Timeout of the authentication.
     static let authenticationTimeout = TimeAmount.seconds(10)
 
     /// Creates a view of a device that shows nothing of the snapshot `before`; `say` prints a line when the desktop appears, is missing, or disappears.

@@ -10,7 +10,6 @@ struct DesktopNotification: Hashable, Sendable {
         case critical = 2
     }
 
-    /// The sound.
     enum Sound: Hashable, Sendable {
         case none
         /// The desktop's own message sound.
@@ -19,7 +18,6 @@ struct DesktopNotification: Hashable, Sendable {
         case file(String)
     }
 
-    /// A button.
     struct Button: Hashable, Sendable {
         /// The key that the desktop returns when it is pressed.
         var key: String
@@ -32,7 +30,6 @@ struct DesktopNotification: Hashable, Sendable {
     static let maximumText = 2000
     static let maximumLabel = 100
 
-    /// The name of the app.
     var app: String
     /// The path of the app's icon.
     var icon: String?
@@ -82,7 +79,6 @@ struct DesktopNotification: Hashable, Sendable {
         }
     }
 
-    /// The action for a key.
     static func action(_ key: String, of notification: PhoneSnapshot.Notification) -> PhoneAction? {
         if key == openingKey { return .tap(id: notification.id) }
         guard key.hasPrefix("action-"), let index = Int(key.dropFirst("action-".count)),

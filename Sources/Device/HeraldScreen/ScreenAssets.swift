@@ -2,7 +2,6 @@ import HeraldWeb
 
 /// The files of the page; they are embedded in the binary, from the folder `Resources`.
 enum ScreenAssets {
-    /// The page.
     static let page = WebAsset.page(PackageResources.index_html)
 
     /// The content security policy: only the page's own files, and an app's page in a frame.

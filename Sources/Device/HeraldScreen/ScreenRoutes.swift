@@ -6,7 +6,6 @@ import HeraldModel
 import HeraldPhone
 import HeraldWeb
 import Hummingbird
-import NIOCore
 
 /// The routes of the screen.
 struct ScreenRoutes: Sendable {

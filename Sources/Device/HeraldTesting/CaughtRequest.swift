@@ -54,7 +54,6 @@ extension HeraldService {
     struct Finding: Decodable {
         /// Newest first.
         let items: [CaughtRequest]
-        /// The number of all that match.
         let matches: Int
         /// Whether they are what was waited for.
         let complete: Bool

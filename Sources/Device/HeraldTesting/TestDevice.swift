@@ -1,4 +1,3 @@
-import HeraldDevice
 public import HeraldModel
 public import HeraldPhone
 

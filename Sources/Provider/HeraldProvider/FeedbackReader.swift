@@ -1,7 +1,6 @@
 public import HeraldModel
 import HeraldWire
 import NIOCore
-import NIOPosix
 import NIOSSL
 
 /// An entry of the feedback list: a device token that no longer works.

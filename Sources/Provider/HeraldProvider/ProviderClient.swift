@@ -1,8 +1,6 @@
-import CoreMetrics
 import Foundation
 package import HeraldModel
 import NIOCore
-import NIOPosix
 import Synchronization
 import Tracing
 

@@ -6,7 +6,7 @@ import NIOPosix
 import NIOSSL
 
 /// Failure of a request that got no answer; a refusal is an answer (``PushAnswer/refused(_:)``), not an error.
-public struct ProviderError: Error, Hashable, Sendable {
+public struct ProviderError: CodedError {
     /// Kind of failure.
     public struct Code: Hashable, Sendable {
         private enum Kind: Hashable, Sendable {
@@ -62,21 +62,6 @@ public struct ProviderError: Error, Hashable, Sendable {
         self.message = message
         self.mayHaveArrived = mayHaveArrived
     }
-
-    /// Compares codes.
-    public static func == (left: ProviderError, right: ProviderError) -> Bool {
-        left.code == right.code
-    }
-
-    /// Feeds the code to a hasher.
-    public func hash(into hasher: inout Hasher) {
-        hasher.combine(code)
-    }
-}
-
-extension ProviderError: CustomStringConvertible {
-    /// The message.
-    public var description: String { message }
 }
 
 extension ProviderError {

@@ -136,9 +136,7 @@ private struct RefusalBody: Decodable {
     let explanation: String?
 
     private enum CodingKeys: String, CodingKey {
-        case reason
-        case timestamp
-        case explanation
+        case reason, timestamp, explanation
     }
 
     init(from decoder: any Decoder) throws {

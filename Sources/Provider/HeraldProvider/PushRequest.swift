@@ -15,7 +15,7 @@ public struct PushRequest: Sendable {
     /// Urgency (`apns-priority`): 10, 5 or 1; nil omits the header field, which means ``Priority/immediate``.
     public var priority: Priority?
     /// How long the service may store it (`apns-expiration`), in whole seconds since 1970.
-    public var expiration: Expiration
+    public var expiration: Expiration = .unspecified
     /// Collapse identifier (`apns-collapse-id`), 1 to 64 bytes of printable text without a space at either end: the device
     /// shows the newest of those that share it.
     public var collapseID: String?
@@ -32,11 +32,6 @@ public struct PushRequest: Sendable {
         self.topic = topic
         self.payload = payload
         self.pushType = pushType
-        priority = nil
-        expiration = .unspecified
-        collapseID = nil
-        id = nil
-        tag = nil
     }
 
     /// Makes a request with a typed payload; a background push gets priority 5.

@@ -7,7 +7,6 @@ import HummingbirdCore
 package import Logging
 import NIOCore
 package import NIOSSL
-import Synchronization
 
 /// Listener for new devices: Enrollment over Secure Transport (RFC 7030).
 ///

@@ -6,7 +6,6 @@ import HeraldWire
 package import Logging
 package import NIOCore
 package import NIOSSL
-import Synchronization
 
 /// Serves devices: MQTT 5 and 3.1.1 over mutual TLS.
 ///

@@ -131,7 +131,6 @@ package final class Gateway: Sendable {
         service.rules.replace(rules)
     }
 
-    /// The number of connections.
     package var connectionCount: Int { listener.connectionCount }
 
     /// The rules of all provider listeners.

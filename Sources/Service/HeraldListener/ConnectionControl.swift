@@ -117,8 +117,6 @@ package final class ConnectionControl: Sendable {
 /// A client that is authenticated within the notice stays, unless its handler has ended the connection.
 package struct ConnectionOverdue: Sendable {
     static let notice = TimeAmount.seconds(2)
-
-    package init() {}
 }
 
 /// A connection that the listener has admitted, and whose client is not authenticated yet.

@@ -8,7 +8,7 @@ import Darwin
 #endif
 
 /// A listener cannot open its port, or refuses a connection because of its limit.
-package struct ListenerError: Error, Sendable, CustomStringConvertible {
+package struct ListenerError: CodedError {
     package enum Code: Hashable, Sendable {
         case cannotOpen
         case tooManyConnections
@@ -43,6 +43,4 @@ package struct ListenerError: Error, Sendable, CustomStringConvertible {
             }
         message = "\(listener.name): \(problem)"
     }
-
-    package var description: String { message }
 }

@@ -1,7 +1,6 @@
 package import NIOCore
 import NIOPosix
 package import NIOSSL
-import NIOTLS
 import Synchronization
 
 /// The facts of a peer after the TLS handshake.

@@ -1,5 +1,7 @@
+import HeraldModel
+
 /// An error of opening, reading or writing a store: the problem and its remedy, in one line.
-package struct StoreError: Error, Sendable {
+package struct StoreError: CodedError {
     /// The kind of error.
     package enum Code: Hashable, Sendable {
         /// The file belongs to another program.
@@ -43,15 +45,5 @@ package struct StoreError: Error, Sendable {
             "the store \(path) was deleted, moved or replaced while Herald runs: if the folder was moved, move it back; "
                 + "otherwise stop Herald, restore a backup, and start Herald"
         )
-    }
-}
-
-extension StoreError: CustomStringConvertible {
-    package var description: String { message }
-}
-
-extension StoreError: Equatable {
-    package static func == (left: StoreError, right: StoreError) -> Bool {
-        left.code == right.code
     }
 }

@@ -20,7 +20,6 @@ struct BoundedCache<Entry: Sendable>: Sendable {
         hashes = Array(repeating: 0, count: sets * Self.ways)
     }
 
-    /// The first entry with this hash that matches.
     @inline(__always)
     func first(hash: UInt64, where matches: (Entry) -> Bool) -> Entry? {
         let start = setStart(hash)

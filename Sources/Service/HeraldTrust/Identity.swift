@@ -18,24 +18,6 @@ package struct ProviderCertificateIdentity: Hashable, Sendable {
     package let subjectTopic: Topic?
     package let environments: Set<PushEnvironment>
     package let expires: WallTime
-
-    package init(
-        serial: String,
-        team: String?,
-        topics: Set<Topic>,
-        defaultTopic: Topic?,
-        subjectTopic: Topic?,
-        environments: Set<PushEnvironment>,
-        expires: WallTime
-    ) {
-        self.serial = serial
-        self.team = team
-        self.topics = topics
-        self.defaultTopic = defaultTopic
-        self.subjectTopic = subjectTopic
-        self.environments = environments
-        self.expires = expires
-    }
 }
 
 /// The identity of a device from its certificate.

@@ -1,7 +1,9 @@
+import HeraldModel
+
 /// An error of reading, issuing or changing certificates and keys: in the trust folder, or in a device's.
 ///
 /// A peer's mistake is a `PeerRefusal` or a `RefusalReason` instead.
-package struct TrustError: Error, Sendable {
+package struct TrustError: CodedError {
     /// The kind of failure.
     ///
     /// Errors are equal when their codes are.
@@ -61,18 +63,4 @@ package struct TrustError: Error, Sendable {
         default: true
         }
     }
-}
-
-extension TrustError: Hashable {
-    package static func == (left: TrustError, right: TrustError) -> Bool {
-        left.code == right.code
-    }
-
-    package func hash(into hasher: inout Hasher) {
-        hasher.combine(code)
-    }
-}
-
-extension TrustError: CustomStringConvertible {
-    package var description: String { message }
 }

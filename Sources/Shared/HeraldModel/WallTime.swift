@@ -62,7 +62,6 @@ extension Duration {
 ///
 /// Every part gets the same clock, so that a test, or an operator of a test system, moves all of them together.
 package protocol WallClock: Sendable {
-    /// The present moment.
     func now() -> WallTime
 
     /// The moment up to which expiry is certain: the present one, or an earlier one after a jump of the clock.

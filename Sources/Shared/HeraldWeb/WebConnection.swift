@@ -1,7 +1,6 @@
 import HeraldModel
 import NIOCore
 import NIOHTTP1
-import NIOSSL
 import Synchronization
 
 /// The connections that share the places of one listener.

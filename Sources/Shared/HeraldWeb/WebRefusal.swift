@@ -23,10 +23,6 @@ package struct WebRefusal: Error, Hashable, Sendable {
 /// Body of every error answer.
 package struct WebFailure: Codable, Hashable, Sendable {
     package let error: String
-
-    package init(error: String) {
-        self.error = error
-    }
 }
 
 /// Turns errors into answers with a JSON body (``WebFailure``).

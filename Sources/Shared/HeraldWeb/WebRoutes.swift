@@ -71,7 +71,6 @@ package struct WebRoutes<Context: RequestContext> {
         }
     }
 
-    /// Adds a route that takes a body.
     package mutating func on<Body: Decodable & Sendable>(
         _ method: HTTPRequest.Method,
         _ path: String,

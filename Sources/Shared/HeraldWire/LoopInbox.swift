@@ -11,8 +11,6 @@ package final class LoopInbox<Item: Sendable>: Sendable {
     @usableFromInline struct State {
         @usableFromInline var items: [Item] = []
         @usableFromInline var isWoken = false
-
-        @inlinable init() {}
     }
 
     @usableFromInline let eventLoop: any EventLoop
@@ -36,7 +34,6 @@ package final class LoopInbox<Item: Sendable>: Sendable {
         add(contentsOf: CollectionOfOne(item))
     }
 
-    /// Adds items.
     @inlinable
     package func add(contentsOf items: some Collection<Item>) {
         guard !items.isEmpty else { return }

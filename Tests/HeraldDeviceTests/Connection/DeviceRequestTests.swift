@@ -22,7 +22,7 @@ import Testing
             )
         )
         _ = session.received(.connack(MQTTConnack()))
-        _ = session.received(.suback(MQTTSuback(packetIdentifier: 1, reasonCodes: [.grantedQoS1])))
+        _ = session.received(.suback(MQTTSubscriptionAnswer(packetIdentifier: 1, reasonCodes: [.grantedQoS1])))
     }
 
     private func subscribe(_ topic: Topic, _ identifier: UInt16, _ environment: String? = nil) -> DeviceSession.Effect {
@@ -72,7 +72,7 @@ import Testing
     }
 
     private func unsuback(_ identifier: UInt16, _ code: MQTTReasonCode = .success) -> MQTTPacket {
-        .unsuback(MQTTUnsuback(packetIdentifier: identifier, reasonCodes: [code]))
+        .unsuback(MQTTSubscriptionAnswer(packetIdentifier: identifier, reasonCodes: [code]))
     }
 
     private func token(_ topic: Topic) -> MQTTPacket {
@@ -102,7 +102,7 @@ import Testing
 
     @Test mutating func `a refused app is requested again when it is installed again`() {
         _ = session.request { $0.install(DeviceApp(topic: news)) }
-        let refusal = MQTTPacket.suback(MQTTSuback(packetIdentifier: 2, reasonCodes: [.quotaExceeded]))
+        let refusal = MQTTPacket.suback(MQTTSubscriptionAnswer(packetIdentifier: 2, reasonCodes: [.quotaExceeded]))
         #expect(session.received(refusal) == [.report(.appRefused(news, reason: "a limit is reached"))])
         #expect(session.request { _ in }.isEmpty)
         let app = DeviceApp(topic: news)
@@ -207,7 +207,7 @@ import Testing
 
     @Test(arguments: [
         MQTTPacket.puback(MQTTPublishAnswer(packetIdentifier: 77)),
-        .unsuback(MQTTUnsuback(packetIdentifier: 77, reasonCodes: [.success])),
+        .unsuback(MQTTSubscriptionAnswer(packetIdentifier: 77, reasonCodes: [.success])),
     ])
     mutating func `an unexpected answer ends the connection`(packet: MQTTPacket) {
         guard case .end? = session.received(packet).last else {

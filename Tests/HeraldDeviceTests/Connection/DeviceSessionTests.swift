@@ -163,7 +163,7 @@ import Testing
 
     @Test func `an app that is refused is reported with the reason`() throws {
         var session = try liveSession()
-        let suback = MQTTSuback(
+        let suback = MQTTSubscriptionAnswer(
             packetIdentifier: 2,
             properties: [.reasonString("too many apps")],
             reasonCodes: [.quotaExceeded]
@@ -231,8 +231,9 @@ import Testing
     }
 
     @Test(arguments: [
-        MQTTPacket.pingreq, .connack(MQTTConnack()), .suback(MQTTSuback(packetIdentifier: 3, reasonCodes: [.success])),
-        .suback(MQTTSuback(packetIdentifier: 1, reasonCodes: [])),
+        MQTTPacket.pingreq, .connack(MQTTConnack()),
+        .suback(MQTTSubscriptionAnswer(packetIdentifier: 3, reasonCodes: [.success])),
+        .suback(MQTTSubscriptionAnswer(packetIdentifier: 1, reasonCodes: [])),
         .publish(MQTTPublish(topic: "apps/a/token", payload: [1])),
         .publish(MQTTPublish(topic: "apps/a", packetIdentifier: 1, qualityOfService: .exactlyOnce, payload: [])),
     ])

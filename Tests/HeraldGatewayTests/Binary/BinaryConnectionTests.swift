@@ -1,7 +1,6 @@
 import HeraldMailbox
 import HeraldModel
 import HeraldTestSupport
-import HeraldTrust
 import HeraldWire
 import NIOCore
 import NIOEmbedded
@@ -9,6 +8,7 @@ import Synchronization
 import Testing
 
 @testable import HeraldGateway
+@testable import HeraldTrust
 
 struct BinaryConnectionTests {
     let fixture: Fixture

@@ -1,5 +1,4 @@
 import HeraldIdentity
-import HeraldListener
 import HeraldMailbox
 import HeraldModel
 import HeraldTestSupport
@@ -9,6 +8,7 @@ import NIOEmbedded
 import Testing
 
 @testable import HeraldGateway
+@testable import HeraldListener
 
 @Suite
 struct `a provider's connection` {

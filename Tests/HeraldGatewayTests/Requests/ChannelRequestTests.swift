@@ -1,10 +1,10 @@
 import HeraldMailbox
 import HeraldModel
 import HeraldTestSupport
-import HeraldTrust
 import Testing
 
 @testable import HeraldGateway
+@testable import HeraldTrust
 
 /// Requests about channels, on a connection without sockets.
 struct ChannelRequestTests {

@@ -1,6 +1,7 @@
-import HeraldWire
 import NIOCore
 import Testing
+
+@testable import HeraldWire
 
 /// Bytes that no peer should send, and the reason code with which each is refused.
 struct Hostile: CustomTestStringConvertible, Sendable {
@@ -482,11 +483,15 @@ struct MQTTHostileInputTests {
                 )
             )
         case .suback:
-            return .suback(MQTTSuback(packetIdentifier: 1, properties: properties, reasonCodes: [.grantedQoS1]))
+            return .suback(
+                MQTTSubscriptionAnswer(packetIdentifier: 1, properties: properties, reasonCodes: [.grantedQoS1])
+            )
         case .unsubscribe:
             return .unsubscribe(MQTTUnsubscribe(packetIdentifier: 1, properties: properties, filters: ["a"]))
         case .unsuback:
-            return .unsuback(MQTTUnsuback(packetIdentifier: 1, properties: properties, reasonCodes: [.success]))
+            return .unsuback(
+                MQTTSubscriptionAnswer(packetIdentifier: 1, properties: properties, reasonCodes: [.success])
+            )
         case .disconnect: return .disconnect(MQTTDisconnect(reasonCode: .unspecifiedError, properties: properties))
         case .auth: return .auth(MQTTAuth(reasonCode: .continueAuthentication, properties: properties))
         }

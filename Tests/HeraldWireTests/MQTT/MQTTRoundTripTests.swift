@@ -1,6 +1,7 @@
-import HeraldWire
 import NIOCore
 import Testing
+
+@testable import HeraldWire
 
 struct MQTTRoundTripTests {
     @Test(arguments: [
@@ -94,7 +95,9 @@ struct MQTTRoundTripTests {
     }
 
     @Test func `3-1-1 has one code for a refused filter`() throws {
-        let suback = MQTTPacket.suback(MQTTSuback(packetIdentifier: 1, reasonCodes: [.grantedQoS1, .notAuthorized]))
+        let suback = MQTTPacket.suback(
+            MQTTSubscriptionAnswer(packetIdentifier: 1, reasonCodes: [.grantedQoS1, .notAuthorized])
+        )
         #expect(Array(try PacketSamples.bytes(suback, .v311).readableBytesView) == [0x90, 4, 0, 1, 1, 0x80])
     }
 

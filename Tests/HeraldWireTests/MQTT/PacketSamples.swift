@@ -1,5 +1,6 @@
-import HeraldWire
 import NIOCore
+
+@testable import HeraldWire
 
 /// One packet of every kind with everything that it can hold, and its plainest form.
 enum PacketSamples {
@@ -87,14 +88,14 @@ enum PacketSamples {
             )
         ),
         .suback(
-            MQTTSuback(
+            MQTTSubscriptionAnswer(
                 packetIdentifier: 6,
                 properties: [.reasonString("no")],
                 reasonCodes: [.grantedQoS1, .notAuthorized]
             )
         ),
         .unsubscribe(MQTTUnsubscribe(packetIdentifier: 7, filters: ["a", "b"])),
-        .unsuback(MQTTUnsuback(packetIdentifier: 8, reasonCodes: [.success, .noSubscriptionExisted])),
+        .unsuback(MQTTSubscriptionAnswer(packetIdentifier: 8, reasonCodes: [.success, .noSubscriptionExisted])),
         .pingreq,
         .pingresp,
         .disconnect(MQTTDisconnect()),
@@ -132,9 +133,11 @@ enum PacketSamples {
                 subscriptions: [MQTTSubscription(filter: "+/a", maximumQoS: .exactlyOnce)]
             )
         ),
-        .suback(MQTTSuback(packetIdentifier: 1, reasonCodes: [.grantedQoS0, .grantedQoS2, .unspecifiedError])),
+        .suback(
+            MQTTSubscriptionAnswer(packetIdentifier: 1, reasonCodes: [.grantedQoS0, .grantedQoS2, .unspecifiedError])
+        ),
         .unsubscribe(MQTTUnsubscribe(packetIdentifier: 1, filters: ["#"])),
-        .unsuback(MQTTUnsuback(packetIdentifier: 1, reasonCodes: [])),
+        .unsuback(MQTTSubscriptionAnswer(packetIdentifier: 1, reasonCodes: [])),
         .pingreq,
         .pingresp,
         .disconnect(MQTTDisconnect()),

@@ -20,7 +20,7 @@ extension ClusterChannels {
             } catch {
                 if case .otherVersion = error { contents.withLock { $0.failure = error } }
                 // As in SQLite: one damaged record does not keep the service from all others.
-                logger.error(
+                context.logger.error(
                     "left out a record of the cluster's log: \(error)",
                     metadata: ["subject": "\(entry.subject)"]
                 )
@@ -32,7 +32,7 @@ extension ClusterChannels {
     private func restore(_ entry: LogEntry) {
         guard let id = entry.subject.channel else { return }
         let known = contents.withLock { $0.channels[id]?.record }
-        changes.restore(known, over: entry, in: .channels)
+        context.changes.restore(known, over: entry, in: .channels)
     }
 
     private func applyChannel(_ entry: LogEntry) throws(RecordError) {
@@ -54,10 +54,12 @@ extension ClusterChannels {
             contents.positions[.broadcasts] = entry.sequence
             if contents.awaited[broadcast.uniqueID] != nil { contents.awaited[broadcast.uniqueID] = true }
             if broadcast.storedUntil != nil {
-                let newest = Newest(broadcast: broadcast, isOwn: record.node == node)
+                let newest = Newest(broadcast: broadcast, isOwn: record.node == context.own.node)
                 if let former = contents.newest.updateValue(newest, forKey: broadcast.channel), former.isOwn {
                     let detail = JournalEvent.Detail.replacement(broadcast.id)
-                    journal.record([JournalEvent(.replaced, former.broadcast, at: clock.now(), detail: detail)])
+                    context.journal.record([
+                        JournalEvent(.replaced, former.broadcast, at: context.clock.now(), detail: detail)
+                    ])
                 }
             }
             // Last, so that whoever hears of a broadcast finds the line of the one that it replaces.

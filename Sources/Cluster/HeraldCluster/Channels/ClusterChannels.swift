@@ -1,6 +1,6 @@
 package import HeraldMailbox
 package import HeraldModel
-package import Logging
+import Logging
 import Synchronization
 
 /// The channels of a cluster and their broadcasts, as records of the log that every node follows.
@@ -31,46 +31,14 @@ package final class ClusterChannels: Sendable {
         weak var sink: (any ChannelSink)?
     }
 
-    let node: NodeName
-    private let log: any ReplicatedLog
-    let changes: RecordChanges
-    let journal: any JournalStore
-    let clock: any WallClock
-    private let scheduler: any ClusterScheduler
-    let logger: Logger
-    private let makeFollower: ClusterRegistry.MakeFollower
+    let context: ClusterContext
     private let operations = KeyedOperations<ChannelID>()
     private let followers = LogFollowers()
     private let freshness = Freshness()
     let contents = Mutex(Contents())
 
-    /// - Parameters:
-    ///   - node: The name of this node.
-    ///   - log: Takes broadcasts.
-    ///   - changes: Writes the records of channels.
-    ///   - journal: The journal of this node.
-    ///   - clock: The clock of the service.
-    ///   - scheduler: Runs the end of a wait.
-    ///   - logger: Gets damaged records.
-    ///   - makeFollower: Makes the followers of both streams.
-    package init(
-        node: NodeName,
-        log: any ReplicatedLog,
-        changes: RecordChanges,
-        journal: any JournalStore,
-        clock: any WallClock,
-        scheduler: any ClusterScheduler,
-        logger: Logger,
-        _ makeFollower: @escaping ClusterRegistry.MakeFollower
-    ) {
-        self.node = node
-        self.log = log
-        self.changes = changes
-        self.journal = journal
-        self.clock = clock
-        self.scheduler = scheduler
-        self.logger = logger
-        self.makeFollower = makeFollower
+    init(_ context: ClusterContext) {
+        self.context = context
     }
 
     // MARK: - Following
@@ -79,10 +47,12 @@ package final class ClusterChannels: Sendable {
     /// - Throws: ``LogFailure`` if the log cannot be read, ``RecordError`` for a record of another version.
     package func start() async throws {
         try await followers.start([.channels, .broadcasts]) { stream in
-            makeFollower(stream, stream == .channels ? freshness : Freshness()) { [self] in apply($0, of: stream) }
+            context.follower(of: stream, stream == .channels ? freshness : Freshness()) { [self] in
+                apply($0, of: stream)
+            }
         }
         contents.withLock { contents in
-            // Broadcasts of deleted channels wait for the end of their time in the log.
+            // Broadcasts of deleted channels wait for the end of their time in the context.log.
             contents.newest = contents.newest.filter { contents.channels[$0.key] != nil }
         }
         try check()
@@ -102,7 +72,7 @@ package final class ClusterChannels: Sendable {
     }
 
     /// Whether this node may be behind with the channels.
-    var isBehind: Bool { freshness.isOver(at: scheduler.now) }
+    var isBehind: Bool { freshness.isOver(at: context.scheduler.now) }
 
     /// The followers of both streams, once they have begun.
     var activeFollowers: [LogFollower] { followers.all }
@@ -118,7 +88,6 @@ package final class ClusterChannels: Sendable {
     /// All channels in order of creation, with their messages, expired or not.
     package func stored() -> [StoredChannel] { contents.withLock { $0.stored } }
 
-    /// The number of channels of each app.
     package func counts() -> [AppNumber: Int] {
         contents.withLock { contents in
             contents.channels.values.reduce(into: [:]) { counts, channel in
@@ -143,9 +112,9 @@ package final class ClusterChannels: Sendable {
             defer { channel = nil }
             return channel != nil
         }
-        // Its messages cannot be read any more, and expire in the log.
+        // Its messages cannot be read any more, and expire in the context.log.
         guard isRemoved, let newest else { return }
-        journal.record([JournalEvent(.discardedChannelDeleted, newest, at: moment)])
+        context.journal.record([JournalEvent(.discardedChannelDeleted, newest, at: moment)])
     }
 
     private func change<Value: Sendable>(
@@ -154,12 +123,13 @@ package final class ClusterChannels: Sendable {
         _ edit: @escaping @Sendable (inout BroadcastChannel?) -> Value
     ) async throws -> Value {
         try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Value, any Error>) in
-            let done = scheduler.bounded(within: ClusterLimits.changeTime, failing: RecordChangeFailure.unknown) {
+            let done = context.scheduler.bounded(within: ClusterLimits.changeTime, failing: RecordChangeFailure.unknown)
+            {
                 continuation.resume(with: $0)
             }
             operations.run(id) { [self] finish in
                 let known = contents.withLock { $0.channels[id] } ?? Versioned()
-                changes.change(.channel(id), in: .channels, from: known, timeToLive: timeToLive, edit) {
+                context.changes.change(.channel(id), in: .channels, from: known, timeToLive: timeToLive, edit) {
                     [self] result in
                     if let changed = try? result.get().0 { contents.withLock { $0.changed(id, changed) } }
                     finish()
@@ -189,10 +159,10 @@ package final class ClusterChannels: Sendable {
         let rest = broadcast.storedUntil.map { max(.seconds(1), $0 - moment) + ClusterLimits.timeToLiveSlack }
         let message = LogMessage(
             .broadcasts(broadcast.channel, isStored: rest != nil),
-            payload: BroadcastRecord(node: node, broadcast: broadcast).body,
+            payload: BroadcastRecord(node: context.own.node, broadcast: broadcast).body,
             timeToLive: rest ?? ClusterLimits.transientTimeToLive
         )
-        log.append(message, to: .broadcasts) { [self] outcome in
+        context.log.append(message, to: .broadcasts) { [self] outcome in
             switch outcome {
             case .stored: settle(broadcast, .success(()), done)
             case .unknown: look(for: broadcast, done)
@@ -207,7 +177,7 @@ package final class ClusterChannels: Sendable {
             settle(broadcast, .failure(RecordChangeFailure.unknown), done)
         }
         followers.catchUp([.broadcasts]) { _ in end() }
-        scheduler.run(after: ClusterLimits.barrierAttempt, end)
+        context.scheduler.run(after: ClusterLimits.barrierAttempt, end)
     }
 
     /// Reports the outcome of a broadcast, once; one that came from the log is stored.
@@ -219,7 +189,7 @@ package final class ClusterChannels: Sendable {
         guard let hasCome = contents.withLock({ $0.awaited.removeValue(forKey: broadcast.uniqueID) }) else { return }
         if !hasCome, case .failure = result { return done(result) }
         if broadcast.storedUntil != nil {
-            journal.record([JournalEvent(.storedForSubscribers, broadcast, at: clock.now())])
+            context.journal.record([JournalEvent(.storedForSubscribers, broadcast, at: context.clock.now())])
         }
         done(.success(()))
     }
@@ -234,6 +204,6 @@ package final class ClusterChannels: Sendable {
         let events = expired.filter(\.isOwn).map {
             JournalEvent(.discardedExpiredFromStorage, $0.broadcast, at: moment)
         }
-        if !events.isEmpty { journal.record(events) }
+        if !events.isEmpty { context.journal.record(events) }
     }
 }

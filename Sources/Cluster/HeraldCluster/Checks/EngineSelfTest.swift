@@ -1,4 +1,3 @@
-import HeraldModel
 import NIOCore
 
 /// Tests on a record of its own that the log keeps the conditions that Herald relies on.

@@ -1,5 +1,3 @@
-import HeraldModel
-
 /// Appends many messages of which each replaces what its subject has, so that one may be written twice.
 package struct BulkAppends: Sendable {
     /// Messages that are on their way at once: the servers sync them together.

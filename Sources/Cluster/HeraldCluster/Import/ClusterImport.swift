@@ -17,8 +17,6 @@ package struct ClusterImport: Sendable {
         package var channels = 0
         /// Waiting notifications.
         package var notifications = 0
-
-        package init() {}
     }
 
     /// Devices, or slots, that are read together.

@@ -10,9 +10,7 @@ package enum LogStream: Hashable, Sendable {
     case registrations(Partition)
     /// Stored notifications, claims and barriers.
     case mailbox(Partition)
-    /// Channels.
     case channels
-    /// Broadcasts.
     case broadcasts
     /// The trust that all nodes share, sealed.
     case trust

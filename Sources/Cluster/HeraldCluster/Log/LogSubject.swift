@@ -19,7 +19,6 @@ package struct LogSubject: Hashable, Sendable, CustomStringConvertible {
         LogSubject("hrld.box.\(partition.index).\(SubjectText.of(device)).c")
     }
 
-    /// All claims of a partition.
     package static func claims(_ partition: Partition) -> LogSubject {
         LogSubject("hrld.box.\(partition.index).*.c")
     }
@@ -60,7 +59,6 @@ package struct LogSubject: Hashable, Sendable, CustomStringConvertible {
 
     // MARK: - Registry
 
-    /// An app and its number.
     package static func app(_ app: App) -> LogSubject {
         LogSubject("hrld.app.\(app.environment.rawValue).\(Base64.encode(Array(app.topic.name.utf8)))")
     }
@@ -79,7 +77,6 @@ package struct LogSubject: Hashable, Sendable, CustomStringConvertible {
         LogSubject("hrld.dev.\(partition.index).\(Base64.encode(device.bytes))")
     }
 
-    /// All registrations of a device.
     package static func registrations(_ device: DeviceNumber, _ partition: Partition) -> LogSubject {
         LogSubject("hrld.reg.\(partition.index).\(SubjectText.of(device))")
     }
@@ -97,7 +94,6 @@ package struct LogSubject: Hashable, Sendable, CustomStringConvertible {
     /// A fact of the trust that all nodes share; `key` is its kind and its name, with a dot between.
     package static func trust(_ key: String) -> LogSubject { LogSubject("hrld.trust.fact.\(key)") }
 
-    /// A channel.
     package static func channel(_ channel: ChannelID) -> LogSubject {
         LogSubject("hrld.channel.\(Base64.encode(channel.bytes))")
     }

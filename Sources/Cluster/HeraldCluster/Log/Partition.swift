@@ -21,7 +21,6 @@ package struct Partitions: Hashable, Sendable {
         self.count = count
     }
 
-    /// All partitions.
     package var all: [Partition] { (0..<count).map(Partition.init) }
 
     /// The partition of a device's mailbox and registrations.

@@ -18,22 +18,12 @@ package final class ClusterDirectory: ConnectionDirectory {
         }
     }
 
-    private let log: any ReplicatedLog
-    private let partitions: Partitions
-    private let record: ClaimRecord
+    private let context: ClusterContext
     private let mailbox: ClusterMailbox
     private let rings: NodeRings
 
-    package init(
-        log: any ReplicatedLog,
-        partitions: Partitions,
-        record: ClaimRecord,
-        mailbox: ClusterMailbox,
-        rings: NodeRings
-    ) {
-        self.log = log
-        self.partitions = partitions
-        self.record = record
+    init(_ context: ClusterContext, mailbox: ClusterMailbox, rings: NodeRings) {
+        self.context = context
         self.mailbox = mailbox
         self.rings = rings
     }
@@ -64,10 +54,10 @@ package final class ClusterDirectory: ConnectionDirectory {
                 let isNews = found != nil || known.map { rings.isNews($0, within: silence) } ?? false
                 guard !isNews else { return done(.failure(ClientGone())) }
             }
-            let partition = partitions.partition(of: device)
+            let partition = context.partitions.partition(of: device)
             let expected = found ?? known?.sequence ?? 0
-            let message = LogMessage(.claim(device, partition), payload: record.body, expectedSequence: expected)
-            log.append(message, to: .mailbox(partition)) { [self] outcome in
+            let message = LogMessage(.claim(device, partition), payload: context.own.body, expectedSequence: expected)
+            context.log.append(message, to: .mailbox(partition)) { [self] outcome in
                 switch outcome {
                 case .stored(let fence):
                     guard rings.claimed(device, fence: fence) else { return done(.failure(NewerConnection())) }
@@ -81,11 +71,11 @@ package final class ClusterDirectory: ConnectionDirectory {
     }
 
     package func release(_ device: DeviceNumber, fence: UInt64) {
-        // A newer claim has taken the place of this one in the log.
+        // A newer claim has taken the place of this one in the context.log.
         guard mailbox.at(device, { $0.released(device, fence: fence) }) else { return }
-        let partition = partitions.partition(of: device)
+        let partition = context.partitions.partition(of: device)
         // A lost release does no harm: the next claim replaces this one.
-        log.append(.tombstone(.claim(device, partition), expecting: fence), to: .mailbox(partition)) { _ in }
+        context.log.append(.tombstone(.claim(device, partition), expecting: fence), to: .mailbox(partition)) { _ in }
     }
 
     package func holds(_ device: DeviceNumber, fence: UInt64) -> Bool { mailbox.fence(of: device) == fence }

@@ -1,6 +1,6 @@
 package import HeraldMailbox
 package import HeraldModel
-package import Logging
+import Logging
 import NIOCore
 import Synchronization
 
@@ -31,38 +31,16 @@ package final class ClusterMailbox: Sendable {
     }
 
     private let configuration: ClusterMailboxConfiguration
-    private let log: any ReplicatedLog
-    private let barriers: LogBarriers
-    private let partitions: Partitions
-    private let journal: any JournalStore
-    private let clock: any WallClock
-    private let scheduler: any ClusterScheduler
-    private let logger: Logger
+    private let context: ClusterContext
     private let shares: [Share]
     private let reports = Mutex(Reports())
     private let stored = Atomic<Int>(0)
     private let isStarted = Atomic<Bool>(false)
 
-    package init(
-        configuration: ClusterMailboxConfiguration = ClusterMailboxConfiguration(),
-        log: any ReplicatedLog,
-        barriers: LogBarriers,
-        partitions: Partitions,
-        node: NodeName,
-        journal: any JournalStore,
-        clock: any WallClock,
-        scheduler: any ClusterScheduler,
-        logger: Logger
-    ) {
+    init(_ context: ClusterContext, configuration: ClusterMailboxConfiguration = ClusterMailboxConfiguration()) {
         self.configuration = configuration
-        self.log = log
-        self.barriers = barriers
-        self.partitions = partitions
-        self.journal = journal
-        self.clock = clock
-        self.scheduler = scheduler
-        self.logger = logger
-        shares = partitions.all.map { Share($0, node) }
+        self.context = context
+        shares = context.partitions.all.map { Share($0, context.own.node) }
     }
 
     /// Makes a barrier in every partition: what was stored before this call is read from now on.
@@ -83,7 +61,7 @@ package final class ClusterMailbox: Sendable {
             isStarted.store(true, ordering: .releasing)
             return done(.success(()))
         }
-        barriers.pass(.mailbox(share.partition)) { [self] result in
+        context.barriers.pass(.mailbox(share.partition)) { [self] result in
             switch result {
             case .failure(let failure): done(.failure(failure))
             case .success(let sequence):
@@ -112,7 +90,7 @@ package final class ClusterMailbox: Sendable {
     /// Sets ``count``, which the log's servers know.
     package func setCount(_ count: Int) { stored.store(count, ordering: .relaxed) }
 
-    private func share(of device: DeviceNumber) -> Share { shares[partitions.partition(of: device).index] }
+    private func share(of device: DeviceNumber) -> Share { shares[context.partitions.partition(of: device).index] }
 
     // MARK: - Writing
 
@@ -127,8 +105,8 @@ package final class ClusterMailbox: Sendable {
             case .reportUnknown(let write): reportUnknown(write, share)
             case .settle(let write): settle(write, slot, share)
             case .pause:
-                scheduler.run(after: configuration.retry) { [self] in
-                    let now = scheduler.now
+                context.scheduler.run(after: configuration.retry) { [self] in
+                    let now = context.scheduler.now
                     perform(share.state.withLock { $0.pauseOver(slot, at: now) }, slot, share)
                 }
             }
@@ -137,15 +115,18 @@ package final class ClusterMailbox: Sendable {
 
     private func append(_ write: SlotWrites.Write, _ slot: RegisteredSlot, _ share: Share) {
         let notification = write.envelope.notification
-        let rest = (notification.storedUntil ?? notification.received) - clock.now()
+        let rest = (notification.storedUntil ?? notification.received) - context.clock.now()
         let message = LogMessage(
             .slot(slot.slot, generation: slot.generation, share.partition),
             payload: SlotRecord(notification).body,
             timeToLive: max(rest, .zero) + ClusterLimits.timeToLiveSlack,
-            answerTime: max(.nanoseconds((write.deadline - scheduler.now).nanoseconds), ClusterLimits.barrierAttempt)
+            answerTime: max(
+                .nanoseconds((write.deadline - context.scheduler.now).nanoseconds),
+                ClusterLimits.barrierAttempt
+            )
         )
-        log.append(message, to: .mailbox(share.partition)) { [self] outcome in
-            let now = scheduler.now
+        context.log.append(message, to: .mailbox(share.partition)) { [self] outcome in
+            let now = context.scheduler.now
             perform(share.state.withLock { $0.appended(slot, outcome, at: now) }, slot, share)
         }
     }
@@ -155,9 +136,9 @@ package final class ClusterMailbox: Sendable {
     /// The partition takes nothing more until it answers.
     private func settle(_ write: SlotWrites.Write, _ slot: RegisteredSlot, _ share: Share) {
         close(share)
-        let now = scheduler.now
+        let now = context.scheduler.now
         let rest = max(write.deadline, now) - now + TimeAmount(ClusterLimits.barrierAttempt)
-        scheduler.run(after: .nanoseconds(rest.nanoseconds)) { [self] in settled(write, at: nil, slot, share) }
+        context.scheduler.run(after: .nanoseconds(rest.nanoseconds)) { [self] in settled(write, at: nil, slot, share) }
         look(for: write, slot, share)
     }
 
@@ -165,12 +146,12 @@ package final class ClusterMailbox: Sendable {
     private func look(for write: SlotWrites.Write, _ slot: RegisteredSlot, _ share: Share) {
         let put = write.envelope.notification.uniqueID
         guard share.state.withLock({ $0.isSettling(slot, put) }) else { return }
-        barriers.pass(.mailbox(share.partition)) { [self] result in
+        context.barriers.pass(.mailbox(share.partition)) { [self] result in
             guard case .success(let bound) = result else {
-                return scheduler.run(after: configuration.retry) { [self] in look(for: write, slot, share) }
+                return context.scheduler.run(after: configuration.retry) { [self] in look(for: write, slot, share) }
             }
             let subject = LogSubject.slot(slot.slot, generation: slot.generation, share.partition)
-            log.read([share.barrier, subject], in: .mailbox(share.partition), atLeast: bound) { [self] result in
+            context.log.read([share.barrier, subject], in: .mailbox(share.partition), atLeast: bound) { [self] result in
                 let entry = (try? result.get())?.first { $0.subject == subject }
                 let found = entry.flatMap { notification($0) }?.notification
                 settled(write, at: found?.uniqueID == put ? entry?.sequence : nil, slot, share)
@@ -180,7 +161,7 @@ package final class ClusterMailbox: Sendable {
 
     private func settled(_ write: SlotWrites.Write, at sequence: UInt64?, _ slot: RegisteredSlot, _ share: Share) {
         let put = write.envelope.notification.uniqueID
-        let now = scheduler.now
+        let now = context.scheduler.now
         perform(share.state.withLock { $0.settled(slot, put, at: sequence, now: now) }, slot, share)
     }
 
@@ -192,9 +173,9 @@ package final class ClusterMailbox: Sendable {
     }
 
     private func reopen(_ share: Share) {
-        barriers.pass(.mailbox(share.partition)) { [self] result in
+        context.barriers.pass(.mailbox(share.partition)) { [self] result in
             guard case .success(let sequence) = result else {
-                return scheduler.run(after: configuration.retry) { [self] in reopen(share) }
+                return context.scheduler.run(after: configuration.retry) { [self] in reopen(share) }
             }
             let removals = share.state.withLock { state in
                 state.saw(sequence)
@@ -243,7 +224,7 @@ package final class ClusterMailbox: Sendable {
             defer { reports.isScheduled = true }
             return !reports.isScheduled
         }
-        if isFirst { scheduler.run(after: .zero) { [self] in flushReports() } }
+        if isFirst { context.scheduler.run(after: .zero) { [self] in flushReports() } }
     }
 
     private func flushReports() {
@@ -256,14 +237,14 @@ package final class ClusterMailbox: Sendable {
             }
             return reports
         }
-        let now = clock.now()
+        let now = context.clock.now()
         var lines: [JournalEvent] = []
         for (put, reason, newer) in batch.stored {
             let notification = put.envelope.notification
             lines.append(JournalEvent(JournalState(stored: reason), notification, at: now))
             if let newer { lines.append(JournalEvent(.replaced, notification, at: now, replacement: newer)) }
         }
-        if !lines.isEmpty { journal.record(lines) }
+        if !lines.isEmpty { context.journal.record(lines) }
         if !batch.stored.isEmpty { batch.reporter?.stored(batch.stored.map(\.put)) }
         if !batch.failed.isEmpty { batch.reporter?.failed(batch.failed) }
         if !batch.unknown.isEmpty { batch.reporter?.unknown(batch.unknown) }
@@ -299,17 +280,17 @@ extension ClusterMailbox: MailboxStore {
 
     package func put(_ envelope: Envelope, reason: StoreReason, tag: PutTag?, isNew: Bool) {
         let notification = envelope.notification
-        if isNew { journal.record([JournalEvent(.received, notification, at: notification.received)]) }
+        if isNew { context.journal.record([JournalEvent(.received, notification, at: notification.received)]) }
         let share = share(of: notification.slot.device)
         share.inFlight.wrappingAdd(1, ordering: .relaxed)
         let slot = RegisteredSlot(notification.slot, generation: envelope.generation)
         // Its provider may have waited already until this node knew what the others have stored.
-        let age = isNew ? min(max(clock.now() - notification.received, .zero), configuration.deadline) : .zero
+        let age = isNew ? min(max(context.clock.now() - notification.received, .zero), configuration.deadline) : .zero
         let write = SlotWrites.Write(
             envelope: envelope,
             reason: reason,
             tag: tag,
-            deadline: scheduler.now + TimeAmount(configuration.deadline - age)
+            deadline: context.scheduler.now + TimeAmount(configuration.deadline - age)
         )
         perform(share.state.withLock { $0.put(write, to: slot) }, slot, share)
     }
@@ -317,7 +298,7 @@ extension ClusterMailbox: MailboxStore {
     package func remove(_ slot: RegisteredSlot, sequence: UInt64, event: JournalEvent?) {
         let share = share(of: slot.slot.device)
         share.state.withLock { $0.remove(sequence) }
-        if let event { journal.record([event]) }
+        if let event { context.journal.record([event]) }
         appendTombstone(MailboxPartition.Removal(slot: slot, sequence: sequence), share)
     }
 
@@ -326,9 +307,9 @@ extension ClusterMailbox: MailboxStore {
         let subject = LogSubject.slot(slot.slot, generation: slot.generation, share.partition)
         var message = LogMessage.tombstone(subject, expecting: removal.sequence)
         message.isSealed = false
-        log.append(message, to: .mailbox(share.partition)) { [self] outcome in
+        context.log.append(message, to: .mailbox(share.partition)) { [self] outcome in
             guard share.state.withLock({ $0.removed(removal, outcome) }) else { return }
-            scheduler.run(after: ClusterLimits.removalRetry) { [self] in
+            context.scheduler.run(after: ClusterLimits.removalRetry) { [self] in
                 for removal in share.state.withLock({ $0.retryRemovals() }) { appendTombstone(removal, share) }
             }
         }
@@ -338,15 +319,15 @@ extension ClusterMailbox: MailboxStore {
         _ slots: [RegisteredSlot],
         _ done: @escaping @Sendable (Result<[StoredNotification], any Error>) -> Void
     ) {
-        let parts = Dictionary(grouping: slots) { partitions.partition(of: $0.slot.device).index }
+        let parts = Dictionary(grouping: slots) { context.partitions.partition(of: $0.slot.device).index }
             .flatMap { index, slots in
                 stride(from: 0, to: slots.count, by: ClusterLimits.slotsPerRead).map { start in
                     (shares[index], slots[start..<min(start + ClusterLimits.slotsPerRead, slots.count)])
                 }
             }
         // Never before this returns: the caller holds a lock that `done` takes.
-        let gathering = GatheredResults<StoredNotification>(parts.count) { [scheduler] result in
-            scheduler.run(after: .zero) { done(result.map { $0.sorted { $0.sequence < $1.sequence } }) }
+        let gathering = GatheredResults<StoredNotification>(parts.count) { [context] result in
+            context.scheduler.run(after: .zero) { done(result.map { $0.sorted { $0.sequence < $1.sequence } }) }
         }
         for (share, slots) in parts { read(slots, share) { gathering.add($0) } }
     }
@@ -359,7 +340,7 @@ extension ClusterMailbox: MailboxStore {
         let devices = Set(slots.map(\.slot.device))
         let subjects = slots.map { LogSubject.slot($0.slot, generation: $0.generation, share.partition) }
         let bound = share.state.withLock { $0.beginRead(slots.lazy.map(\.slot), of: devices) }
-        log.read([share.barrier] + subjects, in: .mailbox(share.partition), atLeast: bound) { [self] result in
+        context.log.read([share.barrier] + subjects, in: .mailbox(share.partition), atLeast: bound) { [self] result in
             let entries = share.state.withLock { $0.endRead(devices, (try? result.get()) ?? []) }
             switch result {
             case .failure(let failure): done(.failure(failure))
@@ -374,7 +355,7 @@ extension ClusterMailbox: MailboxStore {
             let notification = try SlotRecord(entry.payload).notification(to: slot)
             return StoredNotification(notification: notification, generation: generation, sequence: entry.sequence)
         } catch {
-            logger.error(
+            context.logger.error(
                 "a stored notification cannot be read",
                 metadata: ["subject": "\(entry.subject)", "error": "\(error)"]
             )

@@ -6,6 +6,4 @@ package struct ClusterMailboxConfiguration: Sendable {
     package var retry = ClusterLimits.putRetry
     /// As ``ClusterLimits/putsInFlight``.
     package var putsInFlight = ClusterLimits.putsInFlight
-
-    package init() {}
 }

@@ -8,12 +8,6 @@ package struct SeenNode: Hashable, Sendable {
     package let sequence: UInt64
     /// The time of its last renewal, by the clock of a server.
     package let renewed: WallTime
-
-    package init(record: NodeRecord, sequence: UInt64, renewed: WallTime) {
-        self.record = record
-        self.sequence = sequence
-        self.renewed = renewed
-    }
 }
 
 /// The records of a cluster and its nodes, for a command beside the nodes.

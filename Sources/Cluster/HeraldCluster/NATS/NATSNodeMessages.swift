@@ -4,7 +4,6 @@ import NIOCore
 /// Messages between nodes over core NATS, sealed for their subject: `hrld.node.<name>.<kind>` to a node, and `hrld.nodes.<kind>`
 /// to all.
 package final class NATSNodeMessages: Sendable {
-    /// The messages of this node.
     package let exchange: NodeExchange
     private let connection: NATSConnection
     private let subscriptions: [NATSConnection.Subscription]

@@ -1,4 +1,3 @@
-import HeraldMailbox
 package import HeraldModel
 package import HeraldNATS
 

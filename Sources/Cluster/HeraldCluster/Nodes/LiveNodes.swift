@@ -9,8 +9,6 @@ package protocol LiveNodes: Sendable {
 
 /// The nodes of a node that serves its cluster alone.
 package struct NodeAlone: LiveNodes {
-    package init() {}
-
     package var others: Set<NodeName> { [] }
 
     package func mayLive(_ holder: ClaimRecord) -> Bool { false }

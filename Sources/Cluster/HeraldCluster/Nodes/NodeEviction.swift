@@ -1,4 +1,3 @@
-import HeraldModel
 import NIOCore
 import Synchronization
 

@@ -10,11 +10,6 @@ package struct NodeNameMachine: Sendable {
         /// 0 if there is none.
         package let sequence: UInt64
         package let record: NodeRecord?
-
-        package init(sequence: UInt64, record: NodeRecord?) {
-            self.sequence = sequence
-            self.record = record
-        }
     }
 
     package enum Order: Hashable, Sendable {

@@ -76,11 +76,10 @@ package final class NodeRings: Sendable {
     }
 
     private let holders: Holders
-    private let partitions: Partitions
+    private let context: ClusterContext
     private let messages: any NodeMessages
     private let rings: RingMessages
     private let mailbox: ClusterMailbox
-    private let scheduler: any ClusterScheduler
     private let catchUp: CatchUp
     private let onEnd: End?
     private let shares: [Share]
@@ -89,53 +88,44 @@ package final class NodeRings: Sendable {
     private let metrics: RingMetrics
 
     /// - Parameters:
-    ///   - own: The claims of this process.
-    ///   - partitions: The partitions of the cluster.
-    ///   - log: The log.
-    ///   - barriers: The barriers of this node.
+    ///   - context: The dependencies that the parts of this node's store share.
     ///   - messages: The messages between the nodes.
     ///   - mailbox: The mailbox of this node.
     ///   - nodes: The nodes that live.
-    ///   - scheduler: Runs repetitions.
     ///   - catchUp: Makes registrations known that other nodes have made.
     ///   - onEnd: Hears of the end of each ring.
-    package init(
-        own: ClaimRecord,
-        partitions: Partitions,
-        log: any ReplicatedLog,
-        barriers: LogBarriers,
+    init(
+        _ context: ClusterContext,
         messages: any NodeMessages,
         mailbox: ClusterMailbox,
         nodes: any LiveNodes,
-        scheduler: any ClusterScheduler,
         catchUp: @escaping CatchUp,
         onEnd: End? = nil
     ) {
-        let holders = Holders(own: own, nodes: nodes)
+        let holders = Holders(own: context.own, nodes: nodes)
         self.holders = holders
-        self.partitions = partitions
+        self.context = context
         self.messages = messages
         self.mailbox = mailbox
-        self.scheduler = scheduler
         self.catchUp = catchUp
         self.onEnd = onEnd
-        let shares = partitions.all.map { Share($0, own.node) }
+        let shares = context.partitions.all.map { Share($0, context.own.node) }
         let metrics = RingMetrics()
         self.metrics = metrics
-        let rings = RingMessages(messages, scheduler: scheduler, metrics: metrics)
+        let rings = RingMessages(messages, scheduler: context.scheduler, metrics: metrics)
         self.rings = rings
         self.shares = shares
-        followers = shares.map { [reference, scheduler] share in
+        followers = shares.map { [reference] share in
             LogFollower(
                 .mailbox(share.partition),
                 filters: [.claims(share.partition)],
-                log: log,
-                barriers: barriers,
-                scheduler: scheduler
+                log: context.log,
+                barriers: context.barriers,
+                scheduler: context.scheduler
             ) { entries in
                 let effects = NodeRings.apply(
                     entries,
-                    in: scheduler.second,
+                    in: context.scheduler.second,
                     to: share,
                     mailbox: mailbox,
                     holders: holders
@@ -189,7 +179,7 @@ package final class NodeRings: Sendable {
     /// Sets the gauge of claims.
     package func measure() { metrics.claims.record(claimCount) }
 
-    private func share(of device: DeviceNumber) -> Share { shares[partitions.partition(of: device).index] }
+    private func share(of device: DeviceNumber) -> Share { shares[context.partitions.partition(of: device).index] }
 
     // MARK: - Claims
 
@@ -248,7 +238,7 @@ package final class NodeRings: Sendable {
 
     /// Whether this node has heard of a claim within a time, or a second more, and another node that lives has made it.
     func isNews(_ claim: ClaimTable.Claim, within time: Duration) -> Bool {
-        .seconds(Int64(scheduler.second &- claim.heard)) <= time + .seconds(1) && isElsewhere(claim)
+        .seconds(Int64(context.scheduler.second &- claim.heard)) <= time + .seconds(1) && isElsewhere(claim)
     }
 
     /// The other node that holds a device, if it lives.
@@ -264,7 +254,7 @@ package final class NodeRings: Sendable {
 
     /// This node has stored notifications.
     func stored(_ puts: [StoredPut]) {
-        let now = scheduler.now
+        let now = context.scheduler.now
         var orders: [RingBook.Order] = []
         for put in puts where !put.isReplaced {
             let notification = PassedNotification(put.envelope, sequence: put.sequence)
@@ -276,7 +266,7 @@ package final class NodeRings: Sendable {
                 return (order, !state.isTicking)
             }
             if let order { orders.append(order) }
-            if begins { scheduler.run(after: ClusterLimits.ringTick) { [weak self] in self?.tick(share) } }
+            if begins { context.scheduler.run(after: ClusterLimits.ringTick) { [weak self] in self?.tick(share) } }
         }
         rings.send(orders)
     }
@@ -285,7 +275,7 @@ package final class NodeRings: Sendable {
     private func tick(_ share: Share) {
         settle(share)
         let (decision, goesOn, catchesUp) = share.state.withLock { state in
-            let decision = state.book.overdue(at: scheduler.now)
+            let decision = state.book.overdue(at: context.scheduler.now)
             let catchesUp = decision.wantsClaims && !state.isCatchingUp
             if catchesUp { state.isCatchingUp = true }
             state.isTicking = !state.book.isEmpty
@@ -298,7 +288,7 @@ package final class NodeRings: Sendable {
                 self?.settle(share)
             }
         }
-        if goesOn { scheduler.run(after: ClusterLimits.ringTick) { [weak self] in self?.tick(share) } }
+        if goesOn { context.scheduler.run(after: ClusterLimits.ringTick) { [weak self] in self?.tick(share) } }
     }
 
     /// Tells the rings whose claims are known by now who held the device.
@@ -316,7 +306,7 @@ package final class NodeRings: Sendable {
     }
 
     private func answered(_ record: RungRecord, by node: NodeName) {
-        let now = scheduler.now
+        let now = context.scheduler.now
         for place in record.places where shares.indices.contains(place.partition.index) {
             let isOver = shares[place.partition.index].state.withLock {
                 $0.book.answered(place.sequence, by: node, at: now)
@@ -362,7 +352,7 @@ package final class NodeRings: Sendable {
     }
 
     private func place(_ passed: PassedNotification) -> RungRecord.Place {
-        RungRecord.Place(partition: partitions.partition(of: passed.slot.device), sequence: passed.sequence)
+        RungRecord.Place(partition: context.partitions.partition(of: passed.slot.device), sequence: passed.sequence)
     }
 
     // MARK: - Notifications without storage
@@ -371,12 +361,12 @@ package final class NodeRings: Sendable {
     func passOn(_ envelope: Envelope, _ done: @escaping @Sendable (Bool) -> Void) {
         let device = envelope.notification.slot.device
         let receivers: Set<NodeName>
-        if followers[partitions.partition(of: device).index].lag > ClusterLimits.staleClaims {
+        if followers[context.partitions.partition(of: device).index].lag > ClusterLimits.staleClaims {
             receivers = holders.nodes.others
         } else {
             receivers = Set([otherHolder(of: device)].compactMap(\.self))
         }
-        guard !receivers.isEmpty else { return scheduler.run(after: .zero) { done(false) } }
+        guard !receivers.isEmpty else { return context.scheduler.run(after: .zero) { done(false) } }
         metrics.passed.increment(by: receivers.count)
         let body = OnceRecord(PassedNotification(envelope)).body
         messages.ask(body, as: .once, of: receivers, within: ClusterLimits.passOnTime) { answers in

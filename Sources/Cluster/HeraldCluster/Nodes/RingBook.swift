@@ -1,4 +1,3 @@
-import HeraldMailbox
 import HeraldModel
 import NIOCore
 
@@ -52,7 +51,6 @@ struct RingBook {
     private let node: NodeName
     private var waiting: [UInt64: Waiting] = [:]
     private var answers = RingAnswers()
-    /// The number of the last ring.
     private var lastNumber: UInt64 = 0
     /// The ends of pauses, by the number of the pause: those of one length come in the order in which they began.
     private var due: [CircularBuffer<Due>]

@@ -1,5 +1,4 @@
 package import HeraldModel
-import NIOCore
 
 /// Reads or makes the record of the cluster.
 package enum ClusterIdentity {

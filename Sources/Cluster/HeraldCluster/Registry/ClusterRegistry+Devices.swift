@@ -150,10 +150,9 @@ extension ClusterRegistry {
     /// Reads a device's record as this node knows it, or newer, from any replica.
     private func read(_ device: KnownDevice, _ done: @escaping Done<Versioned<DeviceLogRecord>>) {
         let (stream, subject) = record(of: device.id)
-        changes.look(subject, in: stream, atLeast: device.sequence, done)
+        context.changes.look(subject, in: stream, atLeast: device.sequence, done)
     }
 
-    /// Changes the record of a device, if there is one.
     private func change<Value: Sendable>(
         _ device: KnownDevice,
         from known: Versioned<DeviceLogRecord>,
@@ -162,7 +161,7 @@ extension ClusterRegistry {
         _ done: @escaping Done<(Versioned<DeviceLogRecord>, Value?)>
     ) {
         let (stream, subject) = record(of: device.id)
-        changes.change(subject, in: stream, from: known, isWhole: isWhole) { entry in
+        context.changes.change(subject, in: stream, from: known, isWhole: isWhole) { entry in
             guard var edited = entry else { return nil }
             let value = try edit(&edited)
             entry = edited

@@ -31,7 +31,7 @@ extension ClusterRegistry {
 
     private func create(_ new: DeviceLogRecord, _ done: @escaping Done<DeviceNumber>) {
         let (stream, subject) = record(of: new.id)
-        changes.change(subject, in: stream, from: Versioned<DeviceLogRecord>()) { record in
+        context.changes.change(subject, in: stream, from: Versioned<DeviceLogRecord>()) { record in
             if let record, record.id != new.id { throw SharedKey(first: record.id, second: new.id) }
             // Another node may have made it.
             record = record ?? new
@@ -49,7 +49,7 @@ extension ClusterRegistry {
     /// The stream and subject of a device's record.
     func record(of device: DeviceID) -> (LogStream, LogSubject) {
         let key = DeviceHash(device)
-        let partition = partitions.partition(of: key)
+        let partition = context.partitions.partition(of: key)
         return (.devices(partition), .device(key, partition))
     }
 
@@ -94,7 +94,7 @@ extension ClusterRegistry {
 
     private func create(_ new: AppRecord, _ done: @escaping Done<AppNumber>) {
         let known = contents.withLock { $0.apps[new.app] } ?? Versioned()
-        changes.change(.app(new.app), in: .apps, from: known) { record in
+        context.changes.change(.app(new.app), in: .apps, from: known) { record in
             record = record ?? new
         } _: { [self] result in
             let number = Result {
@@ -145,7 +145,7 @@ extension ClusterRegistry {
         guard let name = contents.withLock({ $0.appNames[app] }) else { return ended }
         return try await perform(.app(name)) { [self] done in
             let known = contents.withLock { $0.apps[name] } ?? Versioned()
-            changes.change(
+            context.changes.change(
                 .app(name),
                 in: .apps,
                 from: known,

@@ -84,7 +84,6 @@ extension ClusterRegistry {
 
     // MARK: - Changes
 
-    /// Changes the registrations of a device.
     func change<Value: Sendable>(
         registrationsOf device: DeviceNumber,
         _ edit: @escaping @Sendable (inout DeviceRegistrations) throws -> Value
@@ -99,11 +98,12 @@ extension ClusterRegistry {
         _ edit: @escaping @Sendable (inout DeviceRegistrations) throws -> Value,
         _ done: @escaping Done<Value>
     ) {
-        let partition = partitions.partition(of: device)
+        let partition = context.partitions.partition(of: device)
         let done = bounded(done)
         operations.run(.registrations(device)) { [self] finish in
             let known = contents.withLock { $0.registrations[device] } ?? Versioned()
-            changes.change(.registrations(device, partition), in: .registrations(partition), from: known) { record in
+            context.changes.change(.registrations(device, partition), in: .registrations(partition), from: known) {
+                record in
                 var registrations = record ?? DeviceRegistrations(device)
                 let value = try edit(&registrations)
                 // A device without registrations needs no record.

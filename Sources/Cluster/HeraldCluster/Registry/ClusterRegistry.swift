@@ -1,6 +1,6 @@
 package import HeraldMailbox
 import HeraldModel
-package import Logging
+import Logging
 import NIOCore
 import Synchronization
 
@@ -18,11 +18,8 @@ package final class ClusterRegistry: Sendable {
         case app(App)
     }
 
-    let partitions: Partitions
+    let context: ClusterContext
     let numbers: ClusterNumbers
-    let changes: RecordChanges
-    private let scheduler: any ClusterScheduler
-    let logger: Logger
     let operations = KeyedOperations<Key>()
     let contents = Mutex(RegistryContents())
     let reports = OrderedReports()
@@ -31,34 +28,11 @@ package final class ClusterRegistry: Sendable {
     private let freshness: [Freshness]
     /// The reason why a record cannot be read.
     let failure = Mutex<RecordError?>(nil)
-    private let makeFollower: MakeFollower
 
-    /// Makes a follower of a stream.
-    package typealias MakeFollower =
-        @Sendable (LogStream, Freshness, _ apply: @escaping @Sendable ([LogEntry]) -> Void) -> LogFollower
-
-    /// - Parameters:
-    ///   - partitions: The partitions of the cluster.
-    ///   - numbers: Hands out numbers.
-    ///   - changes: Writes and reads records.
-    ///   - scheduler: Ends the waiting for a change.
-    ///   - logger: Gets damaged records.
-    ///   - makeFollower: Makes the followers of the registry's streams.
-    package init(
-        partitions: Partitions,
-        numbers: ClusterNumbers,
-        changes: RecordChanges,
-        scheduler: any ClusterScheduler,
-        logger: Logger,
-        _ makeFollower: @escaping MakeFollower
-    ) {
-        self.partitions = partitions
-        self.numbers = numbers
-        self.changes = changes
-        self.scheduler = scheduler
-        self.logger = logger
-        self.makeFollower = makeFollower
-        freshness = partitions.all.map { _ in Freshness() }
+    init(_ context: ClusterContext, incarnation: UInt32) {
+        self.context = context
+        numbers = ClusterNumbers(incarnation: incarnation, changes: context.changes)
+        freshness = context.partitions.all.map { _ in Freshness() }
     }
 
     // MARK: - Following
@@ -66,9 +40,9 @@ package final class ClusterRegistry: Sendable {
     /// Loads everything and follows what comes, before any other call; after a failure it may be called again.
     /// - Throws: ``LogFailure`` if the log cannot be read, ``RecordError`` for a record of another version.
     package func start() async throws {
-        let perPartition = partitions.all.flatMap { [LogStream.devices($0), .registrations($0)] }
+        let perPartition = context.partitions.all.flatMap { [LogStream.devices($0), .registrations($0)] }
         try await followers.start([.apps] + perPartition) { stream in
-            makeFollower(stream, freshness(of: stream)) { [self] in apply($0, of: stream) }
+            context.follower(of: stream, freshness(of: stream)) { [self] in apply($0, of: stream) }
         }
         try check()
     }
@@ -95,7 +69,7 @@ package final class ClusterRegistry: Sendable {
 
     /// Whether this node may be behind with the registrations of a device.
     func isBehind(_ device: DeviceNumber, at now: NIODeadline) -> Bool {
-        freshness[partitions.partition(of: device).index].isOver(at: now)
+        freshness[context.partitions.partition(of: device).index].isOver(at: now)
     }
 
     private func freshness(of stream: LogStream) -> Freshness {
@@ -104,15 +78,15 @@ package final class ClusterRegistry: Sendable {
 
     /// Ends the waiting for a change after ``ClusterLimits/changeTime``: it may still be made, before the next one of its record.
     func bounded<Value: Sendable>(_ done: @escaping Done<Value>) -> Done<Value> {
-        scheduler.bounded(within: ClusterLimits.changeTime, failing: RecordChangeFailure.unknown, done)
+        context.scheduler.bounded(within: ClusterLimits.changeTime, failing: RecordChangeFailure.unknown, done)
     }
 
     /// The streams of a part of the shared state that are of the registry.
     func streams(of part: SharedPart) -> [LogStream] {
         switch part {
         case .apps: [.apps]
-        case .registrations(let device): [.apps, .registrations(partitions.partition(of: device))]
-        case .allRegistrations: [.apps] + partitions.all.map { .registrations($0) }
+        case .registrations(let device): [.apps, .registrations(context.partitions.partition(of: device))]
+        case .allRegistrations: [.apps] + context.partitions.all.map { .registrations($0) }
         case .channels, .trust: []
         }
     }
@@ -173,13 +147,13 @@ extension ClusterRegistry {
         case .apps:
             guard let app = entry.subject.app else { return }
             let known = contents.withLock { $0.apps[app]?.record }
-            changes.restore(known, over: entry, in: stream)
+            context.changes.restore(known, over: entry, in: stream)
         case .devices:
-            changes.restore(contents.withLock { $0.device(at: entry.subject) }, over: entry, in: stream)
+            context.changes.restore(contents.withLock { $0.device(at: entry.subject) }, over: entry, in: stream)
         case .registrations:
             guard let device = entry.subject.registeredDevice else { return }
             let known = contents.withLock { $0.registrations[device]?.record }
-            changes.restore(known, over: entry, in: stream)
+            context.changes.restore(known, over: entry, in: stream)
         default: break
         }
     }
@@ -197,7 +171,10 @@ extension ClusterRegistry {
         } catch {
             if case .otherVersion = error { failure.withLock { $0 = error } }
             // As in SQLite: one damaged record does not keep the service from all others.
-            logger.error("left out a record of the cluster's log: \(error)", metadata: ["subject": "\(entry.subject)"])
+            context.logger.error(
+                "left out a record of the cluster's log: \(error)",
+                metadata: ["subject": "\(entry.subject)"]
+            )
             return nil
         }
     }

@@ -35,7 +35,6 @@ struct RegistryContents: Sendable {
 
     // Each returns the changes that it makes; none if the record is not newer than the known one.
 
-    /// Sets what the log has of a device.
     mutating func set(_ device: DeviceLogRecord, sequence: UInt64) -> [RegistryChange] {
         let known = devices[device.number]
         guard sequence > known?.sequence ?? 0 else { return [] }

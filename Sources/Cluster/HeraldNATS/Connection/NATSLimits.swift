@@ -38,6 +38,4 @@ package struct NATSLimits: Hashable, Sendable {
     package var consumerHeartbeat: Duration = .seconds(1)
     /// Heartbeats that may be missing before an ordered consumer is made anew.
     package var missingHeartbeats = 2
-
-    package init() {}
 }

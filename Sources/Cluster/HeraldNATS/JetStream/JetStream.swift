@@ -1,6 +1,5 @@
 import Foundation
 package import NIOCore
-import Synchronization
 
 /// JetStream's interface, through a connection.
 ///
@@ -46,63 +45,6 @@ package struct JetStream: Sendable {
     }
 
     // MARK: - Reads
-
-    /// Reads a message by its sequence, from any replica; nil if that replica does not have it.
-    package func read(
-        _ sequence: UInt64,
-        in stream: String,
-        within time: Duration,
-        done: @escaping @Sendable (Result<StoredMessage?, JetStreamError>) -> Void
-    ) {
-        readOne(in: stream, DirectGet(seq: sequence), within: time, isWanted: { $0.sequence == sequence }, done: done)
-    }
-
-    /// Reads the newest message of a subject without wildcards, from any replica; nil if that replica has none.
-    ///
-    /// The replica may lag behind the leader; ``readLast(_:in:atLeast:within:done:)`` tells.
-    package func readLast(
-        _ subject: String,
-        in stream: String,
-        within time: Duration,
-        done: @escaping @Sendable (Result<StoredMessage?, JetStreamError>) -> Void
-    ) {
-        readOne(
-            in: stream,
-            DirectGet(lastBySubj: subject),
-            within: time,
-            isWanted: { $0.subject == subject },
-            done: done
-        )
-    }
-
-    private func readOne(
-        in stream: String,
-        _ query: DirectGet,
-        within time: Duration,
-        isWanted: @escaping @Sendable (StoredMessage) -> Bool,
-        done: @escaping @Sendable (Result<StoredMessage?, JetStreamError>) -> Void
-    ) {
-        let request = Request.message { result in
-            done(
-                Result { () throws(JetStreamError) in
-                    switch result {
-                    case .failure(let error): throw .failed(error)
-                    case .success(let message):
-                        let stored = StoredMessage(directGet: message)
-                        if stored == nil, let status = message.status {
-                            guard status.code != 404 else { return nil }
-                            throw .refused(JetStreamRefusal(status: status.code, description: status.description))
-                        }
-                        guard let stored, isWanted(stored) else {
-                            throw .failed(NATSError(.unreadableAnswer, "the answer is not the message of the read"))
-                        }
-                        return stored
-                    }
-                }
-            )
-        }
-        send(query, in: stream, request, within: time)
-    }
 
     /// Reads the newest message of each subject, as of a sequence or later: all of them, or the outcome says why not.
     /// - Parameters:
@@ -154,8 +96,6 @@ package struct JetStream: Sendable {
 
 /// Body of a direct get, in the words of the protocol.
 private struct DirectGet: Encodable {
-    var seq: UInt64?
-    var lastBySubj: String?
-    var multiLast: [String]?
-    var maxBytes: Int?
+    let multiLast: [String]
+    let maxBytes: Int
 }

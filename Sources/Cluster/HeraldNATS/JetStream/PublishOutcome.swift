@@ -18,14 +18,8 @@ package struct JetStreamRefusal: Hashable, Sendable, CustomStringConvertible {
     /// Status in the manner of HTTP, such as 400, 404 or 503.
     package let status: Int
     /// Code of the error (`err_code`), such as 10071; 0 if the server gives none.
-    package let code: Int
+    package var code: Int = 0
     package let description: String
-
-    package init(status: Int, code: Int = 0, description: String) {
-        self.status = status
-        self.code = code
-        self.description = description
-    }
 
     /// Present last sequence, if an expected one was wrong (10071); 0: there is no message.
     package var lastSequence: UInt64? {

@@ -16,16 +16,11 @@ package struct StreamInfo: Hashable, Sendable, Decodable {
         package let bytes: UInt64
         package let firstSequence: UInt64
         package let lastSequence: UInt64
-        /// Number of subjects that have a message.
-        package let subjects: UInt64?
-        package let consumers: Int?
 
         private enum CodingKeys: String, CodingKey {
             case messages, bytes
             case firstSequence = "first_seq"
             case lastSequence = "last_seq"
-            case subjects = "num_subjects"
-            case consumers = "consumer_count"
         }
     }
 
@@ -42,8 +37,6 @@ package struct StreamInfo: Hashable, Sendable, Decodable {
         /// Whether it has caught up.
         package let current: Bool
         package let offline: Bool?
-        /// Time since the leader heard from it, in nanoseconds.
-        package let active: Int64?
         /// Entries of the log that it lacks.
         package let lag: UInt64?
     }

@@ -1,7 +1,7 @@
 import Foundation
 import NIOCore
 
-/// Creation, change and inspection of streams.
+/// Creation, inspection and deletion of streams.
 extension JetStream {
     /// Time for an answer of the management interface: the cluster may have to elect a leader first.
     package static let managementTime: Duration = .seconds(10)
@@ -14,13 +14,6 @@ extension JetStream {
         within time: Duration = Self.managementTime
     ) async throws(JetStreamError) -> StreamInfo {
         try await call("STREAM.CREATE", configuration.name, configuration, within: time)
-    }
-
-    package func updateStream(
-        _ configuration: StreamConfiguration,
-        within time: Duration = Self.managementTime
-    ) async throws(JetStreamError) -> StreamInfo {
-        try await call("STREAM.UPDATE", configuration.name, configuration, within: time)
     }
 
     /// State of a stream.

@@ -50,7 +50,6 @@ struct ConnectOptions: Encodable, Hashable {
         return try key.signature(of: nonce)
     }
 
-    /// The JSON text.
     func json() throws(NATSError) -> [UInt8] {
         do {
             return Array(try ProtocolJSON.encode(self))

@@ -17,8 +17,6 @@ package struct NATSHeaders: Hashable, Sendable {
         self.lines = lines
     }
 
-    package var isEmpty: Bool { lines.readableBytes == 0 }
-
     /// Appends a field.
     /// - Throws: ``NATSError/Kind/badMessage`` for a name or value that would break the lines.
     package mutating func append(_ name: String, _ value: String) throws(NATSError) {

@@ -13,7 +13,6 @@ enum ServerOperation: Hashable {
 
 /// Message as it came: slices of the read bytes, of which a reader makes strings only if it needs them.
 struct NATSDelivery: Hashable {
-    /// Number of the subscription.
     let subscription: UInt64
     let subject: ByteBuffer
     let replyTo: ByteBuffer?

@@ -1,6 +1,5 @@
 import Foundation
 import HeraldIdentity
-import HeraldModel
 import X509
 
 /// The folder with a device's identity.

@@ -1,5 +1,7 @@
+public import HeraldModel
+
 /// A failure of a device's activation or renewal.
-public struct EnrollmentError: Error, Hashable, Sendable {
+public struct EnrollmentError: CodedError {
     /// The kind of failure.
     public enum Code: Hashable, Sendable {
         /// The invitation code is mistyped.
@@ -30,19 +32,4 @@ public struct EnrollmentError: Error, Hashable, Sendable {
         self.message = message
         self.retryAfter = retryAfter
     }
-
-    /// Compares codes.
-    public static func == (left: EnrollmentError, right: EnrollmentError) -> Bool {
-        left.code == right.code
-    }
-
-    /// Feeds the code to a hasher.
-    public func hash(into hasher: inout Hasher) {
-        hasher.combine(code)
-    }
-}
-
-extension EnrollmentError: CustomStringConvertible {
-    /// The message.
-    public var description: String { message }
 }

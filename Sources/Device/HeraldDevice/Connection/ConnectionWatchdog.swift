@@ -35,7 +35,6 @@ final class ConnectionWatchdog: Sendable {
         look(isSuspect: true)
     }
 
-    /// Closes the connection.
     func close(_ reason: String) {
         state.withLock { $0.reason = $0.reason ?? reason }
         channel.close(promise: nil)

@@ -37,7 +37,6 @@ public struct DeviceConfiguration: Sendable {
     public init(host: String, port: Int, credential: DeviceCredential, authorities: [UInt8]? = nil, apps: [Topic] = [])
     {
         self.host = host
-        serverName = nil
         self.port = port
         self.credential = credential
         self.authorities = authorities

@@ -1,5 +1,7 @@
+public import HeraldModel
+
 /// An error of a device's client or of a simulated device.
-public struct DeviceError: Error, Hashable, Sendable {
+public struct DeviceError: CodedError {
     /// The kind of failure.
     public enum Code: Hashable, Sendable {
         /// The identity file does not contain a device certificate with its private key.
@@ -31,19 +33,4 @@ public struct DeviceError: Error, Hashable, Sendable {
         self.code = code
         self.message = message
     }
-
-    /// Compares codes.
-    public static func == (left: DeviceError, right: DeviceError) -> Bool {
-        left.code == right.code
-    }
-
-    /// Feeds the code to a hasher.
-    public func hash(into hasher: inout Hasher) {
-        hasher.combine(code)
-    }
-}
-
-extension DeviceError: CustomStringConvertible {
-    /// The message.
-    public var description: String { message }
 }

@@ -112,8 +112,8 @@ struct DeviceSession {
         switch (state, packet) {
         case (.ended, _): []
         case (.connecting, .connack(let connack)): received(connack, memory)
-        case (.live, .suback(let suback)): received(suback, memory)
-        case (.live, .unsuback(let unsuback)): received(unsuback, &memory)
+        case (.live, .suback(let suback)): subscribed(suback, memory)
+        case (.live, .unsuback(let unsuback)): unsubscribed(unsuback, &memory)
         case (.live, .puback(let puback)): received(puback, &memory)
         case (.live, .publish(let publish)): received(publish, &memory)
         case (.live, .pingresp): []
@@ -254,7 +254,7 @@ struct DeviceSession {
 
     // MARK: - Answers
 
-    private mutating func received(_ suback: MQTTSuback, _ memory: DeviceMemory) -> [Effect] {
+    private mutating func subscribed(_ suback: MQTTSubscriptionAnswer, _ memory: DeviceMemory) -> [Effect] {
         guard case .subscribe(let app, let number)? = pendingRequests.removeValue(forKey: suback.packetIdentifier),
             let code = suback.reasonCodes.first
         else { return endUnexpectedAnswer() }
@@ -265,7 +265,7 @@ struct DeviceSession {
         return [.report(.appRefused(app, reason: reason))] + sendRequests(memory)
     }
 
-    private mutating func received(_ unsuback: MQTTUnsuback, _ memory: inout DeviceMemory) -> [Effect] {
+    private mutating func unsubscribed(_ unsuback: MQTTSubscriptionAnswer, _ memory: inout DeviceMemory) -> [Effect] {
         guard case .unsubscribe(let number)? = pendingRequests.removeValue(forKey: unsuback.packetIdentifier),
             let code = unsuback.reasonCodes.first
         else { return endUnexpectedAnswer() }

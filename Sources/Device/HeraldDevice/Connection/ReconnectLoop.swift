@@ -1,4 +1,3 @@
-import HeraldWire
 import NIOCore
 
 /// The run of a client: one task that gets all inputs in order and owns the state.

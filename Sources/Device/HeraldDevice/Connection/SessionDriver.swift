@@ -50,7 +50,6 @@ struct SessionDriver {
         end = end ?? watchdog?.reason.map { DeviceSession.End(advice: .retry, reason: $0) } ?? cause
     }
 
-    /// The connect timeout has passed.
     mutating func connectTimeoutPassed() {
         if keepAlive == nil { closed("the service did not answer in time") }
     }

@@ -1,8 +1,6 @@
 import Foundation
 public import HeraldDevice
-import HeraldJSON
 package import HeraldModel
-import Synchronization
 
 /// A simulated device: shows notifications according to its settings, language and state, and runs apps.
 ///
@@ -64,7 +62,6 @@ public actor DeviceAgent {
         try self.init(connection: connection, device: device, service: service, folder: folder, clock: MachineClock())
     }
 
-    /// Creates a device with a given clock.
     package init(
         connection: any ServiceConnection,
         device: String,

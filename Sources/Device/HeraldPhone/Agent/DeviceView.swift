@@ -4,7 +4,6 @@ package import HeraldModel
 package enum BundleFileKind: Hashable, Sendable {
     /// The app's icon; its name is ignored.
     case icon
-    /// A sound, by its file name.
     case sound
     /// A picture in the bundle, by its file name.
     case image
@@ -12,7 +11,6 @@ package enum BundleFileKind: Hashable, Sendable {
 
 /// A simulated device, as its views use it.
 package protocol DeviceView: Sendable {
-    /// The current snapshot.
     func snapshot() async -> PhoneSnapshot
     /// The current snapshot, and one after each change. Of several unread snapshots, only the newest is kept.
     func snapshots() async -> AsyncStream<PhoneSnapshot>

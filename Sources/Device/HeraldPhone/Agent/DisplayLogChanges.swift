@@ -6,11 +6,4 @@ package struct DisplayLogChanges: Codable, Hashable, Sendable {
     package var count: Int
     /// The records, in the order of arrival.
     package var records: [DisplayRecord]
-
-    /// Creates an answer.
-    package init(revision: Int, count: Int, records: [DisplayRecord]) {
-        self.revision = revision
-        self.count = count
-        self.records = records
-    }
 }

@@ -1,6 +1,5 @@
 public import HeraldDevice
 public import HeraldModel
-import Synchronization
 
 /// A simulated device for tests of a backend or an app.
 ///

@@ -18,9 +18,7 @@ struct AppInformation: Codable, Hashable, Sendable {
     var screenURL: String?
     /// The icon file.
     var icon: String?
-    /// Its programs.
     var programs: Set<ProgramEvent> = []
-    /// Whether it has a bundle.
     var hasBundle = false
 
     /// Creates an app without a bundle.
@@ -29,7 +27,6 @@ struct AppInformation: Codable, Hashable, Sendable {
         name = topic.name
     }
 
-    /// All topics of the app.
     var topics: [Topic] { [topic] + further }
 }
 

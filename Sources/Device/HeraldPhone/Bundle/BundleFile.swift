@@ -43,7 +43,6 @@ enum BundleFile {
         }
     }
 
-    /// Whether a path is a folder.
     static func isFolder(_ path: String) -> Bool {
         var isFolder: ObjCBool = false
         return FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) && isFolder.boolValue

@@ -16,7 +16,6 @@ struct FormatVariables {
     /// How many variables a format string may have, those in texts of variables included.
     private static let maximumVariables = 256
 
-    /// Finds a variable by its name.
     let find: (String) -> Variable?
     /// Whether `%arg` is the text's own argument.
     let readsArg: Bool

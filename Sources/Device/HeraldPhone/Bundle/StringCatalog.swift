@@ -2,7 +2,6 @@ import HeraldJSON
 
 /// Reads string catalogs (`Localizable.xcstrings`): JSON with the texts of all languages.
 enum StringCatalog {
-    /// The content of a catalog.
     struct Content {
         /// The source language.
         var source = "en"

@@ -3,20 +3,14 @@ import HeraldModel
 
 /// The rules for payloads that are JSON objects: keys, types and combinations.
 struct PayloadRules {
-    private let pushType: PushType
-    private let bundle: AppBundle?
-    private let now: Double
+    let pushType: PushType
+    let bundle: AppBundle?
+    let now: Double
     /// Whether the service takes the payload for a background notification if no push type is declared.
     var isSilent = false
     /// Whether the request declares the push type.
     var isTypeDeclared = true
     private(set) var findings: [Finding] = []
-
-    init(pushType: PushType, bundle: AppBundle?, now: Double) {
-        self.pushType = pushType
-        self.bundle = bundle
-        self.now = now
-    }
 
     private mutating func warn(_ place: String, _ message: String) {
         findings.append(Finding(.warning, place, message))

@@ -1,6 +1,5 @@
 import Foundation
 import HeraldDevice
-import HeraldModel
 import NIOCore
 import NIOPosix
 

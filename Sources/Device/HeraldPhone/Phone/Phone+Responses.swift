@@ -1,5 +1,3 @@
-import HeraldModel
-
 /// The user's responses to notifications, for an app on the local socket.
 extension Phone {
     /// Tells an app that the user opened it by a notification, or pressed a button.

@@ -14,7 +14,6 @@ struct Phone {
     let service: String
     let limits: PhoneLimits
     var state: PhoneState
-    /// The bundles of the apps that have one.
     var bundles: [Topic: AppBundle]
 
     // Not kept over a restart.

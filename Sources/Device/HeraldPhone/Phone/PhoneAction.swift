@@ -53,7 +53,6 @@ public enum PhoneAction: Hashable, Sendable {
     /// Removes an app and its data. Its device token never works again.
     case remove(Topic)
 
-    /// The highest badge.
     static let highestBadge = 999_999_999
 }
 

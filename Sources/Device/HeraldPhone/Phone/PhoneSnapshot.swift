@@ -56,13 +56,6 @@ public struct PhoneSnapshot: Codable, SnakeCased, Hashable, Sendable {
     public var displayLogRevision = 0
     /// The words of the device's own interface, in the first of the user's languages that it has.
     public var words = DeviceWords(for: [])
-
-    /// Creates an empty device.
-    package init(device: String, service: String, time: Double) {
-        self.device = device
-        self.service = service
-        self.time = time
-    }
 }
 
 extension PhoneSnapshot {
@@ -86,9 +79,6 @@ extension PhoneSnapshot {
         @ExplicitNull public var reason: String?
         /// The seconds until the next attempt.
         @ExplicitNull public var retryIn: Double?
-
-        /// Creates a connection that is being established.
-        package init() {}
     }
 
     /// An app on the device.
@@ -129,12 +119,6 @@ extension PhoneSnapshot {
         @ExplicitNull public var launchPicture: String?
         /// Its pending local notifications, the next one first.
         public var pending: [Pending] = []
-
-        /// Creates an app in its first state.
-        package init(topic: Topic, name: String) {
-            self.topic = topic
-            self.name = name
-        }
     }
 
     /// A local notification that an app has scheduled.
@@ -149,12 +133,6 @@ extension PhoneSnapshot {
         @ExplicitNull public var body: String?
         /// The rule of a repeating one: ``CalendarRule``.
         @ExplicitNull public var every: String?
-
-        /// Creates one without texts.
-        package init(id: String, next: Double) {
-            self.id = id
-            self.next = next
-        }
     }
 
     /// A notification that an app received.
@@ -168,7 +146,6 @@ extension PhoneSnapshot {
         /// Its payload; nil if it is not a JSON object.
         @ExplicitNull public var payload: JSON?
 
-        /// Creates a delivery.
         package init(apnsID: String?, local: String?, time: Double, payload: JSON?) {
             self.apnsID = apnsID
             self.local = local
@@ -258,7 +235,7 @@ extension PhoneSnapshot {
         /// The app's name.
         public var app: String
         /// Its state.
-        public var state: Presentation.Activity.State
+        public var state: Presentation.Activity.State = .active
         /// The content, which changes.
         public var content: JSON
         /// The attributes, which do not change.
@@ -279,7 +256,6 @@ extension PhoneSnapshot {
             self.app = app
             self.content = content
             self.attributes = attributes
-            state = .active
         }
     }
 
@@ -313,11 +289,5 @@ extension PhoneSnapshot {
         public var time: Double
         /// The text.
         public var text: String
-
-        /// Creates a line.
-        package init(time: Double, text: String) {
-            self.time = time
-            self.text = text
-        }
     }
 }

@@ -5,7 +5,6 @@ import HeraldModel
 
 /// The state of a simulated device that is kept over restarts, except bundles.
 struct PhoneState: Codable, Hashable, Sendable {
-    /// An app.
     struct App: Codable, Hashable, Sendable {
         var information: AppInformation
         /// The order of installation.
@@ -120,8 +119,6 @@ struct PhoneState: Codable, Hashable, Sendable {
     var seen = SeenNotifications()
     /// The last number that was assigned.
     var lastNumber = 0
-
-    init() {}
 
     /// Unlocks the screen; the lock screen's alerts are only in the list then.
     mutating func unlock() {

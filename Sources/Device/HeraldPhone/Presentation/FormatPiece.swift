@@ -5,7 +5,6 @@
 enum FormatPiece: Hashable {
     /// Text; `%%` and a percent sign without a specifier are `%`.
     case literal(String)
-    /// A specifier.
     case specifier(FormatSpecifier)
 
     /// Reads a format string; `%arg` is the text's own argument in string catalogs.

@@ -38,7 +38,6 @@ actor ProgramRunner {
         }
     }
 
-    /// Ends the programs of an app.
     nonisolated func end(_ app: Topic) {
         running.withLock { running in
             for entry in running.values where entry.app == app { entry.program.end() }

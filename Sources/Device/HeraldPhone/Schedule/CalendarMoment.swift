@@ -52,9 +52,6 @@ public struct CalendarMoment: Hashable, Sendable, LosslessStringConvertible {
         description = text
     }
 
-    /// Whether it depends on the device's time zone.
-    var isLocal: Bool { offset == nil }
-
     /// The moment on a device in a time zone.
     func moment(in zone: TimeZone) -> WallTime {
         (offset.map { WallTime(seconds: time.seconds - $0) } ?? time.moment(in: zone)) + .milliseconds(milliseconds)

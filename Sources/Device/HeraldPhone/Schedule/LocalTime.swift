@@ -3,7 +3,6 @@ import HeraldModel
 
 /// A date and time of day as a clock on the wall shows it, without a time zone.
 struct LocalTime: Hashable, Sendable {
-    /// The seconds of a day.
     static let daySeconds: Int64 = 86_400
 
     /// The seconds since 1970-01-01 00:00 of the same clock.

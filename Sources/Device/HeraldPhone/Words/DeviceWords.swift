@@ -52,7 +52,6 @@ package enum DeviceWord: String, Hashable, Sendable, CaseIterable {
 public struct DeviceWords: Hashable, Sendable {
     /// The language, as a tag of RFC 5646.
     public let language: String
-    /// The text of each word.
     package let texts: [DeviceWord: String]
 
     /// The languages of the interface, English first.
@@ -67,7 +66,6 @@ public struct DeviceWords: Hashable, Sendable {
         texts = Self.table.compactMapValues { $0.indices.contains(column) ? $0[column] : nil }
     }
 
-    /// The text of a word.
     package subscript(word: DeviceWord) -> String { texts[word] ?? word.rawValue }
 }
 

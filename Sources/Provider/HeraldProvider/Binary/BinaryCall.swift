@@ -4,7 +4,6 @@ import NIOCore
 /// One notification for the binary interface, from `send` to its outcome.
 // Unchecked: one owner at a time. The sender fills it in before ``CallInbox`` has it; then only the event loop uses it.
 final class BinaryCall: QueuedCall, @unchecked Sendable {
-    /// Outcome of a call.
     enum Outcome: CallOutcome {
         case answered(BinaryAnswer)
         /// The service does not have it.

@@ -1,6 +1,5 @@
 import CoreMetrics
 import NIOCore
-import NIOPosix
 
 /// Makes a client, passes it to `body`, and shuts it down when `body` returns or throws.
 /// - Parameters:

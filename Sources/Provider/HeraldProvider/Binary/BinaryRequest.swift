@@ -11,7 +11,7 @@ public struct BinaryRequest: Hashable, Sendable {
     /// JSON payload, sent byte for byte: 1 byte to ``BinaryClientConfiguration/maximumPayloadBytes``.
     public var payload: [UInt8]
     /// How long the service may store it, in whole seconds since 1970, at most 2106-02-07 (32 bits).
-    public var expiration: Expiration
+    public var expiration: Expiration = .unspecified
     /// ``Priority/immediate`` or ``Priority/conserving``; nil omits it, which means ``Priority/immediate``.
     public var priority: Priority?
     /// Identifier, which a service may record; nil lets the client choose.
@@ -24,9 +24,6 @@ public struct BinaryRequest: Hashable, Sendable {
     public init(token: PushToken, payload: [UInt8]) {
         self.token = token
         self.payload = payload
-        expiration = .unspecified
-        priority = nil
-        identifier = nil
     }
 
     /// Encodes the request.

@@ -1,4 +1,3 @@
-import HeraldModel
 import NIOCore
 
 /// One attempt of a request: its content, its progress on a stream, and its waiting sender.

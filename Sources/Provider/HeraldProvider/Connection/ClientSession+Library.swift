@@ -1,5 +1,4 @@
 import CNghttp2
-import NIOCore
 
 // Callbacks of libnghttp2. Inside a callback nothing is read, sent or deleted: the library does not allow it. A result
 // other than zero ends the session.

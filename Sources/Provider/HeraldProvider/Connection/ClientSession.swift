@@ -10,7 +10,6 @@ final class ClientSession {
     enum End: Hashable {
         /// The peer does not speak HTTP/2, or breaks it.
         case failed(Int32)
-        /// There is no memory.
         case noMemory
     }
 

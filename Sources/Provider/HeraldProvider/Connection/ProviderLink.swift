@@ -100,7 +100,6 @@ final class ProviderLink: ChannelInboundHandler {
     /// Takes the calls in flight, after it was closed.
     func takeCalls() -> [Call] { session?.takeCalls() ?? [] }
 
-    /// Takes the calls that ended.
     func takeEnded() -> [(call: Call, end: ClientSession.StreamEnd)] { session?.takeEnded() ?? [] }
 
     // MARK: - ChannelInboundHandler

@@ -25,11 +25,6 @@ struct RetryDecision {
     /// Number of attempts so far.
     private(set) var attempts = 0
 
-    init(policy: ProviderRetry, deadline: NIODeadline) {
-        self.policy = policy
-        self.deadline = deadline
-    }
-
     /// Handles an attempt that ended without acceptance.
     mutating func next(_ event: Event, now: NIODeadline, chance: Double, budget: inout RetryBudget) -> Step {
         attempts += 1

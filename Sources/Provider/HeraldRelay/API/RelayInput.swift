@@ -62,7 +62,6 @@ struct DeviceInput: Decodable, SnakeCased {
 
 /// `POST /v1/pushes`.
 struct PushInput: Decodable, SnakeCased {
-    /// One token or a list.
     enum Tokens: Decodable {
         case one(String)
         case many([String])

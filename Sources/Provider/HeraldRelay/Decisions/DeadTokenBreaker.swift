@@ -14,8 +14,6 @@ package struct DeadTokenBreaker: Sendable {
         package var share = 0.1
         /// Multiple of the usual share that never opens it.
         package var factor = 3.0
-
-        package init() {}
     }
 
     /// An open breaker.

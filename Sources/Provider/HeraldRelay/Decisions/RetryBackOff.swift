@@ -6,8 +6,6 @@ package struct RetryBackOff: Sendable, Hashable {
     package var firstPause: Duration = .seconds(1)
     package var longestPause: Duration = .seconds(300)
 
-    package init() {}
-
     /// The pause after an attempt.
     /// - Parameters:
     ///   - attempts: Number of attempts so far.

@@ -32,8 +32,6 @@ package struct RetryRules: Sendable, Hashable {
     /// Maximum age of a row without `give_up_at`.
     package var longestLife: Duration = .seconds(86_400)
 
-    package init() {}
-
     /// - Parameters:
     ///   - result: Result of the attempt.
     ///   - attempts: Number of attempts before it.

@@ -112,9 +112,4 @@ package struct RelayDevice: Hashable, Sendable {
     package var registered: WallTime?
     /// Whether the app was removed and has not been registered again since; nil if a time of the entry cannot be read.
     package var isDead: Bool? = false
-
-    package init(token: String, topic: String) {
-        self.token = token
-        self.topic = topic
-    }
 }

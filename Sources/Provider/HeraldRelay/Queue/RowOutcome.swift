@@ -42,11 +42,4 @@ package struct RowOutcome: Hashable, Sendable {
     package var detail: String?
     /// The dead token of a refused row, marked before the outcome is written.
     var deadToken: DeadTokenReport?
-
-    package init(row: Int64, parent: Int64?, change: Change, time: WallTime) {
-        self.row = row
-        self.parent = parent
-        self.change = change
-        self.time = time
-    }
 }

@@ -38,7 +38,6 @@ struct SentTarget: Hashable, Sendable {
 
 /// Validates rows; any program may have written them, so invalid content becomes a reason and never an error.
 struct RowReader: Sendable {
-    /// Maximum number of tokens in one row.
     static let maximumTokens = 1000
 
     var longestLife: Duration

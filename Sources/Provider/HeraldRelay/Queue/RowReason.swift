@@ -53,20 +53,6 @@ package enum RowReason: String, CaseIterable, Sendable {
     case unreachable = "Unreachable"
     case untrusted = "Untrusted"
 
-    /// The status of a row with this reason, now and in the end.
-    package var fate: String {
-        switch self {
-        case .giveUpAt: "expired"
-        case .noCredential, .badRequest, .partsDeleted: "failed"
-        case .sentInPart: "sent"
-        case .uncertain: "queued, then expired or failed"
-        case .badAnswer, .badCredential, .overloaded, .proxyRefused, .stopped, .store, .timedOut, .unreachable,
-            .untrusted:
-            "queued, then expired"
-        default: "refused"
-        }
-    }
-
     /// The meaning, in one sentence that names the column.
     ///
     /// It is a row's `detail` if the relay has nothing more exact to say.

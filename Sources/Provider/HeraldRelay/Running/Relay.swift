@@ -1,5 +1,4 @@
 package import HeraldModel
-import HeraldProvider
 package import Logging
 import ServiceLifecycle
 import Synchronization

@@ -1,5 +1,4 @@
 import CoreMetrics
-import HeraldModel
 import Metrics
 
 /// Metrics of a relay; no label contains a token or a row.

@@ -78,7 +78,6 @@ package struct RelayApp: Sendable, Hashable {
         return topics.count == 1 && apps.allSatisfy { !$0.topics.isEmpty } ? topics.first : nil
     }
 
-    /// Whether this app includes a topic.
     func includes(_ topic: Topic) -> Bool {
         guard interface == .http2 else { return topics == [topic.name] }
         return topics.isEmpty

@@ -1,12 +1,6 @@
 import Foundation
 import Synchronization
 
-#if canImport(Glibc)
-import Glibc
-#else
-import Darwin
-#endif
-
 /// Reports writes to a file by any program, and once that it watches.
 ///
 /// On Linux it uses inotify, also for the `-wal` file of a queue in WAL mode. It also compares time, size and inode every two

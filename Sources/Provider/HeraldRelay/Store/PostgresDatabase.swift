@@ -1,6 +1,5 @@
 import CLibpq
 import Dispatch
-import HeraldModel
 import Synchronization
 
 /// The queue in PostgreSQL, through libpq: one connection for transactions, another for notifications.

@@ -1,6 +1,5 @@
 import Foundation
 import HeraldModel
-import Synchronization
 
 /// Reports new rows in PostgreSQL, through `LISTEN` on a connection of its own.
 ///

@@ -14,7 +14,6 @@ enum SQLDialect: Sendable {
         }
     }
 
-    /// Numbers for an SQL list.
     static func list(_ numbers: some Sequence<Int64>) -> String {
         numbers.map(String.init).joined(separator: ",")
     }

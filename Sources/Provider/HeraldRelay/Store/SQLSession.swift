@@ -8,8 +8,6 @@ package enum SQLValue: Hashable, Sendable {
 
     package static func text(_ text: String?) -> SQLValue { text.map { .bytes(Array($0.utf8)) } ?? .null }
 
-    package static func int(_ number: Int64?) -> SQLValue { number.map { .int($0) } ?? .null }
-
     package var bytes: [UInt8]? {
         switch self {
         case .null: nil

@@ -1,4 +1,3 @@
-import HeraldListener
 import HeraldMailbox
 import HeraldModel
 import NIOCore

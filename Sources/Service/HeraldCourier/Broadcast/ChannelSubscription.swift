@@ -1,6 +1,5 @@
 import HeraldMailbox
 import HeraldModel
-import HeraldWire
 
 /// One channel on one connection: the broadcasts that the device has had, and the newest that it could not take yet.
 ///

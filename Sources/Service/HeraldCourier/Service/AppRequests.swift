@@ -1,7 +1,6 @@
 import CoreMetrics
 import HeraldMailbox
 import HeraldModel
-import HeraldTrust
 import HeraldWire
 import Logging
 

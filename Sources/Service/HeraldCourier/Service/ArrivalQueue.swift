@@ -26,7 +26,6 @@ struct ArrivalQueue<Arrival> {
         self.longestWait = TimeAmount(longestWait)
     }
 
-    /// The arrivals that wait.
     var count: Int { waiting.count }
 
     /// An arrival begins, or waits; `reads` of mailboxes are under way.

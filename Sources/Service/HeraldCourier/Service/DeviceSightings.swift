@@ -15,7 +15,6 @@ package final class DeviceSightings: Sendable {
     /// The newest connection of a device, unless the ledger has it.
     package func newest(of device: DeviceID) -> DeviceSighting? { sightings.withLock { $0[device] } }
 
-    /// Removes all.
     package func take() -> [DeviceSighting] {
         sightings.withLock { sightings in
             defer { sightings = [:] }

@@ -32,7 +32,6 @@ struct MQTTConnectionMachine {
     private var phase = Phase.connecting
     /// The device and fence that the registry gave, until they are released.
     private(set) var claim: DeviceClaim?
-    /// Whether the connection is gone.
     private var isGone = false
 
     init(device: DeviceID, environment: PushEnvironment, limits: CourierLimits) {

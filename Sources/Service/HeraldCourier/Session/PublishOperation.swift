@@ -1,4 +1,3 @@
-import HeraldMailbox
 import HeraldModel
 import HeraldWire
 

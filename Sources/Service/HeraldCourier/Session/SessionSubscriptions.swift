@@ -1,4 +1,3 @@
-import HeraldMailbox
 import HeraldModel
 import HeraldWire
 
@@ -160,7 +159,6 @@ struct SubscriptionTable {
         return former?.number == app.number ? nil : former
     }
 
-    /// Removes a subscription, if it is there.
     mutating func remove(_ filter: CourierFilter) {
         guard let topic = filter.app else {
             channels[filter.name] = nil

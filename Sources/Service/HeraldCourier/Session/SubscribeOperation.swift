@@ -9,7 +9,7 @@ struct SubscribeOperation {
         case examiningTokens
         case findingChannels
         case registering
-        case storing(MQTTSuback, then: [ConnectionAction], before: SessionSubscriptions)
+        case storing(MQTTSubscriptionAnswer, then: [ConnectionAction], before: SessionSubscriptions)
     }
 
     /// A filter of the packet, read once.
@@ -120,7 +120,11 @@ struct SubscribeOperation {
         let codes = packet.subscriptions.map { _ in code }
         return .send(
             .suback(
-                MQTTSuback(packetIdentifier: packet.packetIdentifier, properties: properties, reasonCodes: codes)
+                MQTTSubscriptionAnswer(
+                    packetIdentifier: packet.packetIdentifier,
+                    properties: properties,
+                    reasonCodes: codes
+                )
             )
         )
     }
@@ -270,7 +274,7 @@ struct SubscribeOperation {
     ) -> SessionOutput {
         let foreign = foreignFilter
         let asked = changes.opened.compactMap { changes.apps[$0]?.number }
-        let suback = MQTTSuback(
+        let suback = MQTTSubscriptionAnswer(
             packetIdentifier: packet.packetIdentifier,
             properties: session.reason(
                 reason(foreign, refused, lacksToken: asked.contains(where: session.lacksToken), session)

@@ -1,4 +1,3 @@
-import HeraldMailbox
 import HeraldModel
 import HeraldWire
 
@@ -9,7 +8,7 @@ struct UnsubscribeOperation {
     private enum Step {
         case begun
         case unregistering([App])
-        case storing(MQTTUnsuback)
+        case storing(MQTTSubscriptionAnswer)
     }
 
     private let packet: MQTTUnsubscribe
@@ -71,7 +70,7 @@ struct UnsubscribeOperation {
         let codes = packet.filters.map { _ in MQTTReasonCode.implementationSpecificError }
         let identifier = packet.packetIdentifier
         return .send(
-            .unsuback(MQTTUnsuback(packetIdentifier: identifier, properties: properties, reasonCodes: codes))
+            .unsuback(MQTTSubscriptionAnswer(packetIdentifier: identifier, properties: properties, reasonCodes: codes))
         )
     }
 
@@ -101,7 +100,7 @@ struct UnsubscribeOperation {
             codes.append(existed || (isFirst && result == true) ? .success : .noSubscriptionExisted)
         }
         session.subscriptions = SessionSubscriptions(table)
-        let unsuback = MQTTUnsuback(packetIdentifier: packet.packetIdentifier, reasonCodes: codes)
+        let unsuback = MQTTSubscriptionAnswer(packetIdentifier: packet.packetIdentifier, reasonCodes: codes)
         let changes = changes(from: before, in: &session)
         guard session.isStored, session.subscriptions != before else {
             return SessionOutput(actions: changes + [.send(.unsuback(unsuback))])

@@ -5,11 +5,9 @@ import Logging
 
 /// Lookup of known apps and their numbers.
 package protocol AppDirectory: Sendable {
-    /// The app with a number.
     func app(_ number: AppNumber) -> App?
     /// The number of an app, if a device ever registered it or it had a channel.
     func number(of app: App) -> AppNumber?
-    /// Whether a device has registered an app.
     func isRegistered(_ app: App) -> Bool
     /// The team that brought an app's name by creating its first channel; nil if a device or a certificate did.
     func team(thatBrought app: App) -> String?

@@ -22,7 +22,6 @@ struct ConnectionEnvironment {
     /// The environment of the whole connection; nil if each request selects its own.
     var ofConnection: PushEnvironment? { fromHandshake }
 
-    /// The environment of a request.
     mutating func environment(of fields: RequestFields) -> PushEnvironment {
         if let fromHandshake { return fromHandshake }
         let field: RequestField = fields.has(.authority) ? .authority : .host

@@ -19,17 +19,17 @@ package struct CaughtMessage: Sendable {
     /// Bytes that a message takes beside its texts, about.
     private static let overhead = 512
 
-    package let interface: Interface
+    package var interface: Interface = .http2
     package let time: WallTime
     package let environment: PushEnvironment
     /// The topic of the request or of its certificate; nil if there is none, or a malformed one.
     package let topic: Topic?
     package var sender: Sender?
     /// The fields of the header that Herald reads, without `authorization` and the path.
-    package let headers: [String: String]
+    package var headers: [String: String] = [:]
     package let payload: [UInt8]
     /// The tag of the test that sent it.
-    package let tag: String?
+    package var tag: String?
     /// The identifier in the answer: `apns-id`, or `apns-request-id` of a broadcast.
     package var id: String?
     /// `apns-unique-id`.
@@ -44,26 +44,6 @@ package struct CaughtMessage: Sendable {
     package var retryAfter: Int?
     /// The time of the answer; nil without one.
     package var answered: WallTime?
-
-    package init(
-        interface: Interface = .http2,
-        time: WallTime,
-        environment: PushEnvironment,
-        topic: Topic?,
-        sender: Sender?,
-        headers: [String: String] = [:],
-        payload: [UInt8],
-        tag: String? = nil
-    ) {
-        self.interface = interface
-        self.time = time
-        self.environment = environment
-        self.topic = topic
-        self.sender = sender
-        self.headers = headers
-        self.payload = payload
-        self.tag = tag
-    }
 
     /// The memory that it takes, about.
     var size: Int {

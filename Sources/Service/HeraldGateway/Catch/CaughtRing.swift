@@ -16,8 +16,6 @@ package struct CatchLimits: Sendable {
     ///
     /// 64: half of the console's connections.
     package var waiting = 64
-
-    package init() {}
 }
 
 /// The newest messages, bounded in number, bytes and age.

@@ -146,6 +146,4 @@ package struct ConnectionTimeouts: Sendable {
     ///
     /// 8 s.
     package var shutdown: Duration = .seconds(8)
-
-    package init() {}
 }

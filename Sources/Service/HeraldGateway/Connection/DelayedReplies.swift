@@ -47,7 +47,6 @@ struct DelayedReplies {
         entries.insert(Entry(number: number, reply: reply, due: due), at: index)
     }
 
-    /// Removes the replies that are due.
     mutating func takeDue(_ now: NIODeadline) -> [(number: UInt64, reply: Reply)] {
         let due = entries.prefix { $0.due <= now }.map { ($0.number, $0.reply) }
         entries.removeFirst(due.count)

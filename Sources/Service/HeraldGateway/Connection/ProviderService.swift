@@ -1,6 +1,5 @@
 import HeraldMailbox
 import HeraldModel
-import HeraldTrust
 import Logging
 
 /// The dependencies and shared state of all provider connections of a gateway.

@@ -1,4 +1,3 @@
-import HeraldListener
 import HeraldMailbox
 import HeraldModel
 import HeraldTrust
@@ -117,7 +116,6 @@ final class RequestHandler {
         return nil
     }
 
-    /// A completion was settled.
     func settled(
         _ number: UInt64,
         _ outcome: CompletionOutcome,

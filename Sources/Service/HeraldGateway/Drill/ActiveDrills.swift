@@ -38,7 +38,6 @@ struct DrillVerdict: Equatable {
 /// A drill counts the requests that it could hit. Only its seed and that count decide. So the choice is the same for the
 /// same order of requests, whatever other drills are active.
 struct ActiveDrills {
-    /// An active drill.
     struct Entry {
         let id: Int
         let drill: Drill
@@ -91,7 +90,6 @@ struct ActiveDrills {
         return entries[index]
     }
 
-    /// Stops the matching drills and returns them.
     mutating func stop(where matches: (Entry) -> Bool) -> [Entry] {
         let ended = entries.filter(matches)
         entries.removeAll(where: matches)

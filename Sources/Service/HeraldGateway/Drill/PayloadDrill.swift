@@ -12,7 +12,6 @@ import HeraldModel
 ///
 /// `latency` and `first` combine with each of the others, which exclude each other. The device gets the payload unchanged.
 enum PayloadDrill {
-    /// An error in the drill of a payload.
     struct Mistake: Error, Equatable {
         let text: String
     }

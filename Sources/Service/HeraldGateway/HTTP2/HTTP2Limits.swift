@@ -53,6 +53,4 @@ package struct HTTP2Limits: Sendable {
     ///
     /// 30 s: a client that writes a long burst before it reads.
     package var settingsTimeout: Duration = .seconds(30)
-
-    package init() {}
 }

@@ -302,7 +302,6 @@ final class HTTP2Session {
         }
     }
 
-    /// The request of a stream.
     func request(streamID: Int32) -> PendingRequest? {
         guard let mark = nghttp2_session_get_stream_user_data(library, streamID) else { return nil }
         let index = Int(bitPattern: mark) - 1

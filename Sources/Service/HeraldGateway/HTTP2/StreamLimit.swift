@@ -8,7 +8,6 @@ import NIOCore
 struct StreamLimit {
     /// The maximum, whatever is announced.
     let ceiling: Int
-    /// Open streams.
     var open = 0
     /// The last announced number.
     private(set) var announced: Int

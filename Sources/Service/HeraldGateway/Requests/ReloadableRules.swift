@@ -14,7 +14,6 @@ final class ReloadableRules: Sendable {
     /// The number of changes.
     fileprivate var generation: UInt64 { count.load(ordering: .acquiring) }
 
-    /// The current rules.
     var current: RequestRules { rules.withLock { $0 } }
 
     func replace(_ rules: RequestRules) {

@@ -11,6 +11,4 @@ package struct RequestRules: Sendable {
 
     /// The apps with channels and broadcasts; for other apps the answer is `FeatureNotEnabled`.
     package var broadcastApps = BroadcastApps.all
-
-    package init() {}
 }

@@ -34,7 +34,6 @@ enum ReplyStatus: Int {
         }
     }
 
-    /// The status of a refusal.
     init(_ refusalReason: RefusalReason) {
         self = ReplyStatus(rawValue: refusalReason.httpStatus) ?? .internalServerError
     }

@@ -38,7 +38,6 @@ struct ChannelDirectory {
     /// A channel, also one whose deletion is under way.
     func entry(_ id: ChannelID) -> Entry? { entries[id] }
 
-    /// A channel of an app.
     func entry(_ id: ChannelID, of app: App) -> Entry? {
         guard let entry = entries[id], entry.app == app, !entry.isBeingDeleted else { return nil }
         return entry
@@ -133,7 +132,6 @@ struct ChannelDirectory {
         entries[broadcast.channel]?.newest = entry.durable
     }
 
-    /// Forgets what expired.
     mutating func forgetExpired(at now: WallTime) {
         for (id, entry) in entries {
             if entry.newest?.isExpired(at: now) ?? false { entries[id]?.newest = nil }

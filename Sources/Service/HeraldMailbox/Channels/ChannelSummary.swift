@@ -1,7 +1,6 @@
 package import HeraldModel
 
 extension ChannelService {
-    /// A summary of one channel.
     package struct Summary: Sendable {
         package let channel: BroadcastChannel
         package let app: App

@@ -42,13 +42,6 @@ package struct Delivery: Sendable {
     package let app: AppNumber
     /// 1: the device acknowledges it; 0: it is finished when written.
     package let qualityOfService: UInt8
-
-    package init(number: DeliveryNumber, envelope: Envelope, app: AppNumber, qualityOfService: UInt8) {
-        self.number = number
-        self.envelope = envelope
-        self.app = app
-        self.qualityOfService = qualityOfService
-    }
 }
 
 /// Identifies a delivery on one connection; an index is reused with another stamp.

@@ -1,5 +1,3 @@
-import HeraldModel
-
 /// The state of a notification: those of Apple's delivery log ("Viewing the status of push notifications using metrics and
 /// APNs"), and Herald's own.
 ///
@@ -57,7 +55,6 @@ package enum JournalState: UInt8, Hashable, Sendable, CaseIterable {
     case storedForSubscribers = 51
     /// The channel of a stored broadcast was deleted.
     case discardedChannelDeleted = 52
-    /// A drill refused it.
     case refusedByDrill = 60
     /// A drill lost it without an answer to the provider.
     case lostByDrill = 61

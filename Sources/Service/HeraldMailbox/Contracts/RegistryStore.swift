@@ -56,7 +56,6 @@ package protocol RegistryStore: FeedbackStore {
     /// journal.
     func setEnabled(_ enabled: Bool, for slot: Slot, fence: UInt64) async throws
 
-    /// Stores whether the device saves power.
     func setSavingPower(_ saving: Bool, for device: DeviceNumber, fence: UInt64) async throws
 
     /// Reads the session of a device, and whether it saves power.
@@ -232,7 +231,6 @@ package struct SessionRecord: Hashable, Sendable {
         self.tokenKey = tokenKey
     }
 
-    /// Whether the session has expired.
     package func isExpired(at now: WallTime) -> Bool {
         guard let disconnected, expiryInterval != .max else { return false }
         return WallTime(milliseconds: disconnected) + .seconds(Int64(expiryInterval)) <= now

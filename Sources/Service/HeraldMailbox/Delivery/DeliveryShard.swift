@@ -357,7 +357,6 @@ struct DeliveryShard {
 
     // MARK: - Effects
 
-    /// Applies an event to a delivery in flight.
     mutating func apply(_ event: DeliveryEvent, to one: InFlightDelivery, on connection: DeviceConnection) {
         if let effect = connection.inFlight.apply(event, to: one) { add(effect, to: one.envelope) }
     }

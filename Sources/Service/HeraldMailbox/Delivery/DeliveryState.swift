@@ -48,7 +48,6 @@ enum DeliveryState: Hashable {
         }
     }
 
-    /// The state after an event, and the effect of the event.
     func after(_ event: DeliveryEvent) -> (next: DeliveryState, effect: EnvelopeEffect?) {
         switch event {
         case .finished(let result): afterFinished(result)

@@ -14,11 +14,6 @@ struct HoldRules {
     /// The moment up to which expiry is certain; nil if that is the present one.
     var certainTime: WallTime?
 
-    init(inFlightLimit: Int, budget: BackgroundBudget) {
-        self.inFlightLimit = inFlightLimit
-        self.budget = budget
-    }
-
     /// Whether a stored notification has certainly expired.
     func isExpired(_ notification: Notification, at now: WallTime) -> Bool {
         notification.isExpired(at: min(certainTime ?? now, now))

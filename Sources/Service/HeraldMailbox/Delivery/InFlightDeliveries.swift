@@ -82,7 +82,6 @@ struct InFlightDeliveries {
         return found.sorted { $0.order < $1.order }
     }
 
-    /// The delivery of an envelope.
     func delivery(of envelope: Envelope) -> InFlightDelivery? {
         for case let entry? in entries where entry.envelope === envelope { return entry }
         return nil

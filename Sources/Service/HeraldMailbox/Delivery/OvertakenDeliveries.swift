@@ -1,5 +1,3 @@
-import HeraldModel
-
 /// Chooses the deliveries that are dropped as replaced when the device acknowledges a newer one of the same app first.
 ///
 /// Otherwise an older notification could come back from the store after the newer one, which was never stored. A

@@ -22,7 +22,6 @@ package struct TallyKey: Hashable, Sendable {
         state = event.state
     }
 
-    /// The hour of a moment.
     package static func hour(of moment: WallTime) -> Int64 {
         let (hours, rest) = moment.seconds.quotientAndRemainder(dividingBy: 3600)
         return rest < 0 ? hours - 1 : hours

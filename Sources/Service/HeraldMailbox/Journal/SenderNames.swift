@@ -51,7 +51,6 @@ package final class SenderNames: Sendable {
         state.withLock { $0.numbers[name] }.flatMap { use.counts(of: SenderNumber($0)) }
     }
 
-    /// The name of a number.
     package func name(of number: SenderNumber) -> String? {
         state.withLock { state in
             guard number != .unknown, Int(number.value) <= state.names.count else { return nil }

@@ -47,7 +47,6 @@ struct AppNames {
 
     var count: Int { numbers.count }
 
-    /// The environments that have names.
     var environments: [PushEnvironment] { PushEnvironment.allCases.filter { counts[$0, default: 0] > 0 } }
 
     var all: [AppNumber] { Array(names.keys) }

@@ -29,6 +29,5 @@ package struct Registration: Hashable, Sendable {
         self.isEnabled = isEnabled
     }
 
-    /// Whether it is live, and of that generation.
     package func isLive(in generation: UInt32) -> Bool { isLive && self.generation == generation }
 }

@@ -108,12 +108,10 @@ package final class Registry: Sendable {
         return counts
     }
 
-    /// The app of a number.
     package func app(_ number: AppNumber) -> App? {
         numbers.withLock { $0.apps.app(number) }
     }
 
-    /// The number of an app that has one.
     package func number(of app: App) -> AppNumber? {
         numbers.withLock { $0.apps.number(of: app) }
     }
@@ -133,7 +131,6 @@ package final class Registry: Sendable {
         numbers.withLock { $0.apps.team(thatBrought: app) }
     }
 
-    /// The device of a number.
     package func device(_ number: DeviceNumber) -> DeviceID? {
         numbers.withLock { $0.deviceNames[number] }
     }

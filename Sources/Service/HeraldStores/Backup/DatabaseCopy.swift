@@ -15,7 +15,6 @@ package struct DatabaseCopy: Sendable {
         case ledger
     }
 
-    /// The content of a store.
     package struct StoreContent: Hashable, Sendable {
         /// Notifications that wait for a device.
         package let waiting: Int

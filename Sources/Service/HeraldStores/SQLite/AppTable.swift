@@ -46,7 +46,6 @@ enum AppTable {
         return AppNumber(number)
     }
 
-    /// Reads an app, or all.
     static func load(
         _ database: Database,
         _ damage: DamagedRows,

@@ -32,7 +32,6 @@ struct CheckedRow {
     func isNull(_ column: Int) -> Bool { (row[column] as DatabaseValue).isNull }
 
     func integer(_ column: Int) throws -> Int64 { try value(column) }
-    func optionalInteger(_ column: Int) throws -> Int64? { isNull(column) ? nil : try integer(column) }
 
     /// An integer that the type can hold.
     func number<Number: FixedWidthInteger>(_ column: Int) throws -> Number {

@@ -1,5 +1,4 @@
 import GRDB
-import HeraldModel
 import Logging
 
 /// Builds the in-memory index from the segments' headers, at the start.

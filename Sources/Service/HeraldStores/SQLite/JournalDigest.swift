@@ -79,13 +79,11 @@ struct JournalDigest {
         return sum.value
     }
 
-    /// The slice of an identifier, and its place there.
     static func place(ofIdentifier hash: UInt64) -> (slice: Int, place: BlockFilter.Place) {
         let place = BlockFilter.Place(hash, slices: identifierSlices)
         return (1 + place.slice, place)
     }
 
-    /// The slice of a device, and its place there.
     static func place(ofDevice hash: UInt64) -> (slice: Int, place: BlockFilter.Place) {
         let place = BlockFilter.Place(hash, slices: deviceSlices)
         return (1 + identifierSlices + place.slice, place)

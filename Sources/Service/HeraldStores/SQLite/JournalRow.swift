@@ -220,12 +220,6 @@ struct JournalRow {
         withUnsafeBytes(of: device.value.littleEndian) { mayContain($0, bytes) }
     }
 
-    /// Whether a row may have refused requests for a topic without an app: the first one has the topic's bytes.
-    static func mayContain(_ topic: Topic, _ bytes: UnsafeRawBufferPointer) -> Bool {
-        var name = topic.name
-        return name.withUTF8 { mayContain(UnsafeRawBufferPointer($0), bytes) }
-    }
-
     private static func mayContain(_ pattern: UnsafeRawBufferPointer, _ bytes: UnsafeRawBufferPointer) -> Bool {
         guard let wanted = pattern.baseAddress, var start = bytes.baseAddress else { return false }
         let end = start + bytes.count

@@ -40,7 +40,6 @@ enum RegistryTable {
         return devices
     }
 
-    /// Reads all registrations.
     static func loadRegistrations(_ database: Database, _ damage: DamagedRows) throws -> [Registration] {
         var registrations: [Registration] = []
         try HotStatement(database, sql: "SELECT \(columns) FROM registration").forEachRow { row in

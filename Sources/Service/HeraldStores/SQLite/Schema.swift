@@ -11,17 +11,12 @@ struct Schema: Sendable {
     static let current = Schema(migrations: [])
 
     /// Makes the tables of a new database.
-    let tables: String
+    var tables: String = Schema.storeTables
 
     /// The migration from format 1 to 2 comes first.
     ///
     /// A released migration never changes.
     let migrations: [Migration]
-
-    init(tables: String = Schema.storeTables, migrations: [Migration]) {
-        self.tables = tables
-        self.migrations = migrations
-    }
 
     /// The format that this schema writes, and the newest that it reads.
     var format: UInt32 { UInt32(clamping: migrations.count + 1) }

@@ -1,5 +1,4 @@
 import GRDB
-import HeraldModel
 
 /// Deletes notifications from segments, and compacts segments on the writer's connection.
 ///

@@ -8,7 +8,6 @@ struct SenderTable {
     /// The number of durable names.
     private var count: Int
 
-    /// Reads the names.
     static func load(_ database: Database, into names: SenderNames, damage: DamagedRows) throws {
         var found: [String] = []
         try CheckedRow.forEach(database, sql: "SELECT number, name FROM journal_sender ORDER BY number", []) { row in

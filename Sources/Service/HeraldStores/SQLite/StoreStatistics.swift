@@ -13,8 +13,6 @@ package struct StoreStatistics: Hashable, Sendable {
     package var longestCheckpoint: Duration = .zero
     /// Total duration of all checkpoints.
     package var checkpointTime: Duration = .zero
-
-    package init() {}
 }
 
 /// The statistics, shared under a lock.

@@ -6,13 +6,8 @@ struct WriteBacklog {
     private(set) var requests: [WriteRequest] = []
     /// Requests whose callers wait.
     private(set) var urgent = 0
-    private let queue: WriteQueue
-    private let reporter: WeakReporter
-
-    init(queue: WriteQueue, reporter: WeakReporter) {
-        self.queue = queue
-        self.reporter = reporter
-    }
+    let queue: WriteQueue
+    let reporter: WeakReporter
 
     /// Takes all requests from the queue.
     mutating func take() {

@@ -1,4 +1,3 @@
-import GRDB
 import HeraldMailbox
 import HeraldModel
 
@@ -108,7 +107,6 @@ struct WriteBatch {
         changes[slot] = .removal
     }
 
-    /// Adds an event to the journal.
     mutating func record(_ event: JournalEvent) {
         if eventCount.isMultiple(of: JournalRow.eventLimit) { journal.append(JournalRow()) }
         journal[journal.count - 1].append(event)

@@ -2,7 +2,6 @@ import Foundation
 import GRDB
 import GRDBSQLite
 import HeraldIdentity
-import HeraldModel
 package import HeraldTrust
 
 /// The ledger in a SQLite file, `trust/ledger.db`, which a service and commands use at the same time.

@@ -76,7 +76,6 @@ package struct CertificateAuthority: Sendable {
         PEMBundle(certificates: [certificate], key: key)
     }
 
-    /// Whether it can sign.
     package var canSign: Bool { key != nil }
 
     /// The certificate's DER.

@@ -1,4 +1,3 @@
-import Crypto
 import CryptoExtras
 package import HeraldModel
 import SwiftASN1

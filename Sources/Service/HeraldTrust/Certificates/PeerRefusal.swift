@@ -1,7 +1,7 @@
 package import HeraldModel
 
 /// The reason for refusing a peer's certificate whose chain TLS accepted.
-package struct PeerRefusal: Error, Sendable {
+package struct PeerRefusal: CodedError {
     /// The kind of refusal.
     ///
     /// Refusals are equal when their codes are.
@@ -10,7 +10,6 @@ package struct PeerRefusal: Error, Sendable {
         case malformed
         /// Signed by another authority than the listener's.
         case wrongAuthority
-        /// Not valid yet.
         case notYetValid
         case expired
         /// The certificate of an authority.
@@ -41,15 +40,5 @@ package struct PeerRefusal: Error, Sendable {
     /// Apple's servers refuse most of these during the handshake. Herald sends this reason in GOAWAY.
     package var refusalReason: RefusalReason {
         code == .revocationUnknown ? .serviceUnavailable : .badCertificate
-    }
-}
-
-extension PeerRefusal: Hashable {
-    package static func == (left: PeerRefusal, right: PeerRefusal) -> Bool {
-        left.code == right.code
-    }
-
-    package func hash(into hasher: inout Hasher) {
-        hasher.combine(code)
     }
 }

@@ -56,7 +56,6 @@ package struct EnrolledDevice: Hashable, Sendable {
     package var sighting: DeviceSighting?
     /// The earlier certificates, each valid until it expires.
     private(set) var earlier: [Certificate] = []
-    /// The newest certificate.
     private var newest: Certificate
 
     package struct Certificate: Hashable, Sendable {
@@ -94,11 +93,6 @@ package struct EnrolledDevice: Hashable, Sendable {
 
     /// All certificates, oldest first.
     package var certificates: [Certificate] { earlier + [newest] }
-
-    /// The number of certificates that have not expired.
-    package func validCertificates(at now: WallTime) -> Int {
-        certificates.count { $0.expires >= now }
-    }
 
     package mutating func renew(with certificate: Certificate) {
         earlier.append(newest)

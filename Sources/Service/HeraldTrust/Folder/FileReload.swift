@@ -52,16 +52,9 @@ package struct ReloadFailures: Sendable {
     /// The failures that the reload before did not have in the same words.
     package private(set) var new: [TrustError] = []
 
-    package init() {}
-
     mutating func add(_ failure: TrustError?, after former: TrustError?) {
         guard let failure else { return }
         all.append(failure)
         if failure.message != former?.message { new.append(failure) }
-    }
-
-    mutating func add(_ other: ReloadFailures) {
-        all += other.all
-        new += other.new
     }
 }

@@ -1,6 +1,5 @@
 import Foundation
 import HeraldIdentity
-import HeraldModel
 
 /// The trust folder as a backup sees it: which files belong to it, and whether a copy of them is whole.
 package enum TrustBackup {

@@ -3,16 +3,10 @@ import X509
 
 /// The validity of a trust folder's certificates, for the operator.
 package struct TrustEnds: Sendable {
-    /// An authority.
     package struct Authority: Hashable, Sendable {
         /// Like `device authority`.
         package let name: String
         package let expires: WallTime
-
-        package init(name: String, expires: WallTime) {
-            self.name = name
-            self.expires = expires
-        }
     }
 
     package let server: ServerCertificate

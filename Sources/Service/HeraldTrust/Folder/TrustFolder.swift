@@ -131,7 +131,6 @@ package struct TrustFolder: Sendable {
         self.store = try store(layout, makingMissing)
     }
 
-    /// The authority of one kind of peers.
     package func authority(of kind: PeerKind) -> CertificateAuthority {
         kind == .provider ? providerAuthority : deviceAuthority
     }

@@ -101,7 +101,6 @@ package final class TrustService: Sendable {
         revocations.isRevoked(serial: serial, of: kind)
     }
 
-    /// The validity of the revocation list of one kind of peers.
     package func revocationListValidity(of kind: PeerKind, now: WallTime) -> RevocationLists.Validity {
         revocations.validity(of: kind, now: now)
     }

@@ -13,12 +13,6 @@ package struct Invitations: Sendable {
         LedgerPage(try await folder.store.invitations(after: id, limit: limit + 1), limit: limit, id: \.id)
     }
 
-    /// The invitation of an identifier; nil if there is none.
-    package func invitation(_ id: String) async throws -> Invitation? {
-        try await folder.store.invitation(id)
-    }
-
-    /// The invitation of a code.
     func find(_ code: InvitationCode) async throws -> Invitation? {
         let digest = code.digest
         func known() async throws -> Invitation? {

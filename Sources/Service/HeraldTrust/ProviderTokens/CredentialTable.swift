@@ -76,10 +76,4 @@ package struct TopicUse: Hashable, Sendable {
     ///
     /// If not, the use is refused once another team owns the topic.
     package let isNamed: Bool
-
-    package init(topic: Topic, team: String, isNamed: Bool) {
-        self.topic = topic
-        self.team = team
-        self.isNamed = isNamed
-    }
 }

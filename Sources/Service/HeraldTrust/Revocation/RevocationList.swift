@@ -1,6 +1,5 @@
 import Foundation
 package import HeraldModel
-import SwiftASN1
 package import X509
 
 /// A complete certificate revocation list (RFC 5280 §5) of one authority, version 1 or 2, with a checked signature.

@@ -49,7 +49,6 @@ package final class RevocationLists: Sendable {
         package var failures = ReloadFailures()
     }
 
-    /// The validity of a list.
     package enum Validity: Hashable, Sendable {
         /// Valid until its successor is due; nil if it has no such time.
         case current(until: WallTime?)
@@ -88,7 +87,6 @@ package final class RevocationLists: Sendable {
         }
     }
 
-    /// The status of a certificate.
     package func status(_ serial: Certificate.SerialNumber, of kind: PeerKind, now: WallTime) -> Status {
         state.withLock { state in
             guard let list = state.lists[kind] else { return policy.mayBeMissing ? .good : .unknown }
@@ -101,7 +99,6 @@ package final class RevocationLists: Sendable {
     /// Whether peers are accepted without a list.
     var mayLackList: Bool { policy.mayBeMissing }
 
-    /// The validity of the list of one kind of peers.
     package func validity(of kind: PeerKind, now: WallTime) -> Validity {
         guard let list = state.withLock({ $0.lists[kind] }) else { return .missing }
         if let due = list.nextUpdate, now > due + policy.grace { return .overdue(since: due) }

@@ -148,7 +148,7 @@ package struct SharedDevice: Hashable, Sendable, Codable {
     package private(set) var labels: String
     package private(set) var labelsRevision: Int64
     /// By their expiry.
-    package private(set) var certificates: [Certificate]
+    package private(set) var certificates: [Certificate] = []
 
     package init(_ device: EnrolledDevice) {
         id = device.id.name
@@ -158,7 +158,6 @@ package struct SharedDevice: Hashable, Sendable, Codable {
         invitation = device.invitation
         labels = device.labels.lines
         labelsRevision = device.labels.revision
-        certificates = []
         add(device.certificates.map { Certificate(serial: $0.serial, expires: $0.expires.milliseconds) })
     }
 

@@ -102,7 +102,6 @@ package protocol TrustStore: Sendable {
 /// The outcome of adding invitations.
 package enum AddedInvitations: Hashable, Sendable {
     case added
-    /// An identifier is taken.
     case identifierTaken
     /// Too many would be open.
     case tooMany

@@ -36,23 +36,9 @@ package struct MQTTConnect: Hashable, Sendable {
 package struct MQTTWill: Hashable, Sendable {
     package var topic: String
     package var payload: [UInt8]
-    package var qualityOfService: MQTTQualityOfService
-    package var isRetained: Bool
-    package var properties: MQTTProperties
-
-    package init(
-        topic: String,
-        payload: [UInt8],
-        qualityOfService: MQTTQualityOfService = .atMostOnce,
-        isRetained: Bool = false,
-        properties: MQTTProperties = []
-    ) {
-        self.topic = topic
-        self.payload = payload
-        self.qualityOfService = qualityOfService
-        self.isRetained = isRetained
-        self.properties = properties
-    }
+    package var qualityOfService: MQTTQualityOfService = .atMostOnce
+    package var isRetained: Bool = false
+    package var properties: MQTTProperties = []
 }
 
 /// The server's answer to CONNECT (MQTT 5 §3.2); a 3.1.1 return code is read into its reason code.

@@ -1,7 +1,9 @@
+import HeraldModel
+
 /// Bytes that are not an MQTT packet, or a packet that cannot be written.
 ///
 /// Carries the reason code for the peer (MQTT 5 §4.13). Errors with the same code are equal.
-package struct MQTTError: Error, Sendable {
+package struct MQTTError: CodedError {
     package let code: MQTTReasonCode
     /// The fault, for people; holds nothing that the peer sent.
     package let message: String
@@ -21,14 +23,4 @@ package struct MQTTError: Error, Sendable {
     static func protocolError(_ message: String) -> MQTTError {
         MQTTError(.protocolError, message)
     }
-}
-
-extension MQTTError: Equatable {
-    package static func == (left: MQTTError, right: MQTTError) -> Bool {
-        left.code == right.code
-    }
-}
-
-extension MQTTError: CustomStringConvertible {
-    package var description: String { message }
 }

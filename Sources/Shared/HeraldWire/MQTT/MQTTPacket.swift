@@ -9,9 +9,9 @@ package enum MQTTPacket: Hashable, Sendable {
     case pubrel(MQTTPublishAnswer)
     case pubcomp(MQTTPublishAnswer)
     case subscribe(MQTTSubscribe)
-    case suback(MQTTSuback)
+    case suback(MQTTSubscriptionAnswer)
     case unsubscribe(MQTTUnsubscribe)
-    case unsuback(MQTTUnsuback)
+    case unsuback(MQTTSubscriptionAnswer)
     case pingreq
     case pingresp
     case disconnect(MQTTDisconnect)
@@ -52,10 +52,5 @@ package struct MQTTDisconnect: Hashable, Sendable {
 /// One step of an authentication beyond CONNECT (MQTT 5 §3.15).
 package struct MQTTAuth: Hashable, Sendable {
     package var reasonCode: MQTTReasonCode
-    package var properties: MQTTProperties
-
-    package init(reasonCode: MQTTReasonCode, properties: MQTTProperties = []) {
-        self.reasonCode = reasonCode
-        self.properties = properties
-    }
+    package var properties: MQTTProperties = []
 }

@@ -119,7 +119,7 @@ extension MQTTWriter {
         }
     }
 
-    fileprivate mutating func suback(_ suback: MQTTSuback, _ version: MQTTVersion) throws(MQTTError) {
+    fileprivate mutating func suback(_ suback: MQTTSubscriptionAnswer, _ version: MQTTVersion) throws(MQTTError) {
         try packetIdentifier(suback.packetIdentifier)
         if version == .v5 { try properties(suback.properties) }
         // 3.1.1 knows one failure only (its [MQTT-3.9.3-2]).
@@ -134,7 +134,7 @@ extension MQTTWriter {
         for filter in unsubscribe.filters { try string(filter) }
     }
 
-    fileprivate mutating func unsuback(_ unsuback: MQTTUnsuback, _ version: MQTTVersion) throws(MQTTError) {
+    fileprivate mutating func unsuback(_ unsuback: MQTTSubscriptionAnswer, _ version: MQTTVersion) throws(MQTTError) {
         try packetIdentifier(unsuback.packetIdentifier)
         guard version == .v5 else { return }
         try properties(unsuback.properties)

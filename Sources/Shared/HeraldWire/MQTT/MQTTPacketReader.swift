@@ -103,7 +103,7 @@ extension MQTTReader {
         return subscription
     }
 
-    private mutating func suback(_ version: MQTTVersion) throws(MQTTError) -> MQTTSuback {
+    private mutating func suback(_ version: MQTTVersion) throws(MQTTError) -> MQTTSubscriptionAnswer {
         let identifier = try packetIdentifier()
         let properties = version == .v5 ? try properties(in: .suback) : []
         var codes: [MQTTReasonCode] = []
@@ -114,7 +114,7 @@ extension MQTTReader {
             codes.append(code)
         }
         guard !codes.isEmpty else { throw .malformed("SUBACK without a reason code") }
-        return MQTTSuback(packetIdentifier: identifier, properties: properties, reasonCodes: codes)
+        return MQTTSubscriptionAnswer(packetIdentifier: identifier, properties: properties, reasonCodes: codes)
     }
 
     private mutating func unsubscribe(_ version: MQTTVersion) throws(MQTTError) -> MQTTUnsubscribe {
@@ -127,8 +127,8 @@ extension MQTTReader {
         return MQTTUnsubscribe(packetIdentifier: identifier, properties: properties, filters: filters)
     }
 
-    private mutating func unsuback(_ version: MQTTVersion) throws(MQTTError) -> MQTTUnsuback {
-        var unsuback = MQTTUnsuback(packetIdentifier: try packetIdentifier(), reasonCodes: [])
+    private mutating func unsuback(_ version: MQTTVersion) throws(MQTTError) -> MQTTSubscriptionAnswer {
+        var unsuback = MQTTSubscriptionAnswer(packetIdentifier: try packetIdentifier(), reasonCodes: [])
         guard version == .v5 else {
             try expectEnd()
             return unsuback

@@ -54,15 +54,6 @@ package enum MQTTReasonCode: UInt8, Hashable, Sendable, CaseIterable {
     /// Whether the operation failed.
     package var isFailure: Bool { rawValue >= 0x80 }
 
-    /// SUBACK's answer to a filter that is granted.
-    package init(granted qualityOfService: MQTTQualityOfService) {
-        switch qualityOfService {
-        case .atMostOnce: self = .grantedQoS0
-        case .atLeastOnce: self = .grantedQoS1
-        case .exactlyOnce: self = .grantedQoS2
-        }
-    }
-
     /// Whether the standard lists the code for packets of this kind (the tables of MQTT 5 §3.x.2.1).
     package func isAllowed(in kind: MQTTPacketKind) -> Bool {
         switch kind {

@@ -36,8 +36,10 @@ package struct MQTTSubscription: Hashable, Sendable {
     }
 }
 
-/// The answer to SUBSCRIBE: one code for each filter, in their order (MQTT 5 §3.9).
-package struct MQTTSuback: Hashable, Sendable {
+/// The answer to SUBSCRIBE or UNSUBSCRIBE: one code for each filter, in their order (MQTT 5 §3.9, §3.11).
+///
+/// That to UNSUBSCRIBE has no codes in 3.1.1.
+package struct MQTTSubscriptionAnswer: Hashable, Sendable {
     package var packetIdentifier: UInt16
     package var properties: MQTTProperties
     package var reasonCodes: [MQTTReasonCode]
@@ -60,18 +62,5 @@ package struct MQTTUnsubscribe: Hashable, Sendable {
         self.packetIdentifier = packetIdentifier
         self.properties = properties
         self.filters = filters
-    }
-}
-
-/// The answer to UNSUBSCRIBE: one code for each filter, in their order; 3.1.1 carries none (MQTT 5 §3.11).
-package struct MQTTUnsuback: Hashable, Sendable {
-    package var packetIdentifier: UInt16
-    package var properties: MQTTProperties
-    package var reasonCodes: [MQTTReasonCode]
-
-    package init(packetIdentifier: UInt16, properties: MQTTProperties = [], reasonCodes: [MQTTReasonCode]) {
-        self.packetIdentifier = packetIdentifier
-        self.properties = properties
-        self.reasonCodes = reasonCodes
     }
 }

@@ -76,7 +76,6 @@ extension ByteBuffer {
         return true
     }
 
-    /// The number of bytes of a variable byte integer.
     static func variableByteIntegerSize(_ value: Int) -> Int {
         value < 0x80 ? 1 : value < 0x4000 ? 2 : value < 0x20_0000 ? 3 : 4
     }

@@ -64,7 +64,6 @@ package struct DeviceRegistrations: LogRecord, Hashable {
     /// The registrations, in no order.
     package var registrations: [Registration] { entries.map { registration($0, $1) } }
 
-    /// The registration of an app.
     package func registration(of app: AppNumber) -> Registration? { entries[app].map { registration(app, $0) } }
 
     private func registration(_ app: AppNumber, _ entry: Entry) -> Registration {

@@ -10,7 +10,6 @@ package protocol LogRecord: Sendable {
     /// Reads the fields; the version has been read.
     init(fields: inout RecordReader) throws(RecordError)
 
-    /// Writes the fields.
     func write(to fields: inout RecordWriter)
 
     /// About the bytes of the body.

@@ -3,7 +3,6 @@ package import NIOCore
 
 /// Writes the fields of a record.
 package struct RecordWriter {
-    /// The version of all records.
     package static let version: UInt8 = 1
 
     package private(set) var bytes: ByteBuffer
