@@ -86,19 +86,12 @@ struct Serve: AsyncParsableCommand {
         let configuration = try self.configuration(environment: environment)
         let metrics = PrometheusRegistry()
         MetricsSystem.bootstrap(metrics)
-        let trueClock = ServiceClock()
-        let threshold = LogThreshold(configuration.logLevel)
-        let (log, format) = try LogWriter.ofProcess(configuration.logFormat, environment: environment, clock: trueClock)
+        let (log, threshold) = try LogWriter.bootstrap(
+            configuration.logFormat,
+            level: configuration.logLevel,
+            environment: environment
+        )
         defer { log.flush() }
-        LoggingSystem.bootstrap { label in
-            HeraldLogHandler(
-                label: label,
-                format: format,
-                sink: log,
-                clock: trueClock,
-                threshold: threshold
-            )
-        }
         let logger = Logger(label: "herald")
         for name in Settings.unknownVariables(in: environment) {
             logger.warning("unknown environment variable; Herald ignores it", metadata: ["variable": "\(name)"])

@@ -38,22 +38,12 @@ struct RelayRun: AsyncParsableCommand {
         let metrics = PrometheusRegistry()
         MetricsSystem.bootstrap(metrics)
         let clock = ServiceClock()
-        let threshold = LogThreshold(settings.service.logLevel)
-        let (log, format) = try LogWriter.ofProcess(
+        let (log, _) = try LogWriter.bootstrap(
             settings.service.logFormat,
-            environment: environment,
-            clock: clock
+            level: settings.service.logLevel,
+            environment: environment
         )
         defer { log.flush() }
-        LoggingSystem.bootstrap { label in
-            HeraldLogHandler(
-                label: label,
-                format: format,
-                sink: log,
-                clock: clock,
-                threshold: threshold
-            )
-        }
         let logger = Logger(label: "herald.relay")
         let lock = try QueueLock.take(settings.database)
         defer { withExtendedLifetime(lock) {} }

@@ -3,7 +3,7 @@ package import Dispatch
 import Foundation
 import HeraldMailbox
 package import HeraldModel
-import Logging
+package import Logging
 import Synchronization
 
 /// Writes log lines on a thread of its own: a reader that stalls never stops the service.
@@ -106,13 +106,14 @@ package final class LogWriter: LogSink {
 }
 
 extension LogWriter {
-    /// The log of a process: standard error, or systemd's journal.
+    /// Makes the log of a process, standard error or systemd's journal, and has all loggers write to it.
     /// - Throws: ``CommandError/Code/configuration`` if there is no journal, and the format is its.
-    package static func ofProcess(
+    package static func bootstrap(
         _ format: HeraldLogHandler.Format,
-        environment: [String: String],
-        clock: any WallClock
-    ) throws -> (log: LogWriter, format: HeraldLogHandler.Format) {
+        level: Logger.Level,
+        environment: [String: String]
+    ) throws -> (log: LogWriter, threshold: LogThreshold) {
+        let (clock, threshold) = (ServiceClock(), LogThreshold(level))
         let (output, format) = try LogOutput.ofProcess(format, environment: environment)
         let log = LogWriter(output) { count in
             LogLine(
@@ -123,6 +124,9 @@ extension LogWriter {
                 facts: [("lines", "\(count)")]
             ).bytes(format)
         }
-        return (log, format)
+        LoggingSystem.bootstrap { label in
+            HeraldLogHandler(label: label, format: format, sink: log, clock: clock, threshold: threshold)
+        }
+        return (log, threshold)
     }
 }
