@@ -105,7 +105,7 @@ package enum ClusterLimits {
     ///
     /// If some streams take writes, it is longer than an election of a leader takes, 4 to 9 s. If none does, the server may be cut
     /// off from the others, or the leaders of all streams were at one that has just died: it is as long as leaves time for three
-    /// servers within 12 s. After that it doubles: no server may be of use.
+    /// servers within 12 s. After that it doubles: perhaps no server works.
     static func writeSilence(isWhole: Bool, after departures: Int) -> Duration {
         if departures >= 3 { return .seconds(min(60, 8 << min(departures - 3, 3))) }
         return .seconds(isWhole ? departures == 0 ? 3 : 0 : 10)

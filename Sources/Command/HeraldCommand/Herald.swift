@@ -64,7 +64,7 @@ struct Herald: AsyncParsableCommand {
         exit(withError: ExitCode.validationFailure)
     }
 
-    /// Whether an error is one of the work; wrong usage, help and the like are the parser's to explain.
+    /// Whether the command's work failed; the parser explains wrong usage and help.
     private static func isFailure(_ error: any Error) -> Bool {
         !(error is ExitCode) && exitCode(for: error) == .failure
     }

@@ -90,7 +90,7 @@ extension HeraldService {
         return found.items
     }
 
-    /// Waits for exactly so many requests: a further one soon after them is an error, because nothing may be sent twice.
+    /// Waits for exactly this number of requests: a further one soon after is an error, since none may be sent twice.
     /// - Parameters:
     ///   - count: How many, 0 to 999.
     ///   - query: As for ``caught(_:count:until:wait:limit:)``.

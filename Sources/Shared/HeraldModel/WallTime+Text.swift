@@ -96,7 +96,7 @@ extension WallTime {
         return era * 146_097 + dayOfEra - 719_468
     }
 
-    /// The date that is so many days after 1970-01-01: the inverse of ``days(_:_:_:)``.
+    /// The date that is a number of days after 1970-01-01: the inverse of ``days(_:_:_:)``.
     package static func civil(_ days: Int64) -> (year: Int64, month: Int64, day: Int64) {
         let (era, dayOfEra) = floorDivide(days + 719_468, 146_097)
         let yearOfEra = (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365

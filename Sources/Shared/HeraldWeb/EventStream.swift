@@ -37,7 +37,7 @@ package struct EventStream: Sendable {
         package func callAsFunction() { continuation.yield() }
     }
 
-    /// Whether a comment is to be written.
+    /// Whether to write a comment.
     private final class Comment: Sendable {
         let isDue: Atomic<Bool>
 

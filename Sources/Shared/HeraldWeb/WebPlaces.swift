@@ -44,7 +44,7 @@ struct WebPlaces<Connection> {
         limit = max(1, descriptors - kept - max(1, descriptors / 16))
     }
 
-    /// Whether new connections displace others, so that each answer is to be the last of its connection.
+    /// Whether new connections displace others, so that each answer ends its connection.
     var isFull: Bool { entries.count >= limit }
 
     /// Admits a connection.

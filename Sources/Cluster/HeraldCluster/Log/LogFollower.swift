@@ -291,7 +291,7 @@ package final class LogFollower: Sendable {
         scheduler.run(after: ClusterLimits.followerTick) { [weak self] in self?.tick() }
     }
 
-    /// - Returns: What is to be done; nil after the end.
+    /// - Returns: What to do; nil after the end.
     private func look(at now: NIODeadline, _ state: inout State) -> Look? {
         guard !state.isCancelled else { return nil }
         var look = Look()

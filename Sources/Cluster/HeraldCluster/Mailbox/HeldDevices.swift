@@ -44,7 +44,7 @@ package struct HeldDevices: Sendable {
         held[slot.device]?.reads[slot.app] = bound
     }
 
-    /// Whether a ring has to be looked at: the reads of the slot did not have to contain its notification.
+    /// Whether a ring is news: the reads of the slot may lack its notification.
     package func isNews(_ sequence: UInt64, of slot: Slot) -> Bool {
         guard let device = held[slot.device] else { return false }
         return sequence > max(device.fence, device.reads[slot.app] ?? 0)

@@ -30,7 +30,7 @@ struct WriteSilence {
     /// A stream has not taken a write, at a server that is connected.
     ///
     /// A write that was sent before the last one that the stream took is ignored: the stream had no leader then, and has one now.
-    /// - Returns: Whether the server is to be left.
+    /// - Returns: Whether to leave the server.
     mutating func unanswered(in stream: LogStream, sent: NIODeadline, at now: NIODeadline) -> Bool {
         guard stored[stream].map({ $0 < sent }) ?? true else { return false }
         silent[stream] = silent[stream] ?? now

@@ -1,4 +1,4 @@
-/// Decides whether this process may bear its node's name: one at a time does.
+/// Decides whether this process may use its node's name: one process at a time may.
 ///
 /// The process renews its record in the log. One on another folder takes the name over when the record was not renewed for a
 /// while, or says that its process has left. The log decides between the two: each renewal expects the one before, so a

@@ -1,7 +1,7 @@
 import HeraldModel
 import NIOCore
 
-/// The rings of one partition that are not over: to whom each goes next, and when.
+/// The rings of one partition that are not over: where each goes next, and when.
 ///
 /// A ring costs a few entries at the ends of queues: they are kept in the order in which they are looked at, so that no look goes
 /// through all of them.
@@ -71,7 +71,7 @@ struct RingBook {
     ///   - notification: The notification.
     ///   - hint: The node that probably holds the device.
     ///   - now: The present moment.
-    /// - Returns: The first ring; nil if nobody is to be rung yet.
+    /// - Returns: The first ring; nil if it is too early for one.
     mutating func stored(_ notification: PassedNotification, hint: NodeName?, at now: NIODeadline) -> Order? {
         var ring = Ring(of: node)
         var decision = Decision()

@@ -18,9 +18,9 @@ final class SharedOutbox: Sendable {
 ///
 /// It stays on its event loop.
 final class ConnectionDriver {
-    /// The search for a server of use.
+    /// The search for a server that works.
     private struct Search {
-        /// Whether a server was left that was of no use, and none of use was found since.
+        /// Whether a useless server was left, and no working one was found since.
         var isOn = false
         /// Whether the servers are tried for the first time since then.
         var isHurried = false
@@ -244,7 +244,7 @@ final class ConnectionDriver {
         link.end(NATSError(.connectionLost, "\(link.server.address) \(reason)"))
     }
 
-    /// The present server is of use.
+    /// The present server works.
     func settle() {
         guard search.isOn, let link else { return }
         search.isOn = false

@@ -119,7 +119,7 @@ package final class NATSConnection: Sendable {
         eventLoop.execute { self.driver.value.leave(reason) }
     }
 
-    /// Ends the search that ``leave(_:)`` began: the present server is of use.
+    /// Ends the search that ``leave(_:)`` began: the present server works.
     package func settle() {
         eventLoop.execute { self.driver.value.settle() }
     }

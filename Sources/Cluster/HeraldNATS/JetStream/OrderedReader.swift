@@ -160,7 +160,7 @@ final class OrderedReader {
             guard bound.value.isRunning, bound.value.round == next else { return }
             bound.value.begin()
         }
-        // Without a connection nobody is asked, and the next one is used soon.
+        // Without a connection there is no request, and the next one is used soon.
         pause = min(
             pause * 2,
             connection.isConnected ? connection.limits.longestPause : connection.limits.shortestPause * 4

@@ -72,7 +72,7 @@ struct SendOptions: ParsableArguments {
 
     /// All three sources together: what was typed, the environment, the configuration file.
     ///
-    /// Where options exclude each other, one that was typed keeps the others from being taken from elsewhere.
+    /// Of options that exclude each other, a typed one wins over those of the environment and the file.
     /// - Throws: ``CommandError/Code/configuration``.
     func completed(environment: [String: String] = ProcessInfo.processInfo.environment) throws -> SendOptions {
         var all = self

@@ -14,7 +14,7 @@ struct DoctorFinding: Encodable, Hashable {
     let area: String
     let level: Level
     let text: String
-    /// The command or change that helps; nil if nothing is to be done.
+    /// The command or change that helps; nil if there is nothing to do.
     let remedy: String?
 
     static func ok(_ area: String, _ text: String) -> DoctorFinding {

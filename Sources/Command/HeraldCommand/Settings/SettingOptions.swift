@@ -5,7 +5,7 @@ import HeraldService
 /// The command line options of a group: one a row.
 ///
 /// ArgumentParser finds options by reflection. The mirror of this type shows an option for each row, and `init(from:)`
-/// decodes each by its name, so that no option has to be declared a second time.
+/// decodes each by its name, so that each option is declared once.
 struct SettingOptions<Group: SettingGroup>: ParsableArguments, CustomReflectable {
     /// The options that were typed.
     private(set) var typed: [SettingKey: ConfigContent] = [:]

@@ -10,7 +10,7 @@ public struct DeviceError: CodedError {
         case badAuthority
         /// The service refuses this device; another attempt would end in the same way until something changes there.
         case refused
-        /// The service refuses this device for good: its certificate is revoked, has expired, or is of no use there.
+        /// The service refuses this device for good: its certificate is revoked, has expired, or is useless there.
         case dismissed
         /// There is no connection; a running client reconnects by itself.
         case unreachable

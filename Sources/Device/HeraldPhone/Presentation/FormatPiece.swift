@@ -34,7 +34,7 @@ struct FormatSpecifier: Hashable {
         case argument(String)
         /// A plural variable, by its name.
         case variable(String)
-        /// `%arg`: the argument of the variable in whose text it stands.
+        /// `%arg`: the argument of the variable whose text contains it.
         case own
     }
 

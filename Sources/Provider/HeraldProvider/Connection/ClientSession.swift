@@ -173,7 +173,7 @@ final class ClientSession {
         return true
     }
 
-    /// Takes all calls that are on a stream; they are nobody's then.
+    /// Removes and returns all calls that are on a stream.
     func takeCalls() -> [Call] {
         defer { calls = [:] }
         return Array(calls.values)

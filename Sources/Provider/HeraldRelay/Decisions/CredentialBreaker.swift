@@ -19,7 +19,7 @@ package struct CredentialBreaker: Sendable {
         fileprivate var probe: WallTime?
     }
 
-    /// Maximum number of topics that are told apart, since whoever queues rows chooses them.
+    /// Maximum number of topics counted separately: the programs that queue rows choose them.
     ///
     /// Further ones share a breaker.
     package static let maximumTopics = 1000

@@ -51,7 +51,7 @@ package final class Relay: Service {
         context.signal.notify()
     }
 
-    /// Runs until it is asked to stop; then sends no further row, and writes the outcome of those in flight.
+    /// Runs until a graceful shutdown; then sends no further row, and writes the outcome of those in flight.
     package func run() async throws {
         // Breakers first, before an answer comes. If the database does not work now, no token can be marked either.
         await monitor.checkOnce()

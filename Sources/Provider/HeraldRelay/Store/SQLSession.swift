@@ -65,7 +65,7 @@ struct SQLRow: Sendable {
     }
 
     /// The values from a column to the last one.
-    /// - Throws: ``RelayStoreError`` if there are not exactly so many.
+    /// - Throws: ``RelayStoreError`` if their number is another one.
     func last(_ count: Int, from column: Int) throws(RelayStoreError) -> ArraySlice<SQLValue> {
         guard values.indices.contains(column), values.count - column == count else { throw missing(column) }
         return values[column...]

@@ -56,7 +56,7 @@ enum StoredMoment {
         return Self.offset(offset).flatMap { WallTime(rfc3339: "\(day)T\(time)\(seconds)\($0)") }
     }
 
-    /// Parses seconds since 1970, of whose fraction three digits count.
+    /// Parses seconds since 1970; three digits of the fraction count.
     private static func number(_ text: Substring) -> WallTime? {
         let parts = text.split(separator: ".", omittingEmptySubsequences: false)
         guard parts.count <= 2, let seconds = parts.first.flatMap({ Int64($0) }), numbers.contains(seconds) else {

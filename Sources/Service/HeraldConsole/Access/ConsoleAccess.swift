@@ -3,7 +3,7 @@ import HeraldWeb
 import Hummingbird
 import Synchronization
 
-/// Knows who may use the console: one-time codes, sessions, and tokens.
+/// Knows who may use the console: one-time codes, sessions, and tokens; limits wrong attempts.
 package final class ConsoleAccess: Sendable {
     /// Writes the file of the named tokens.
     package typealias Save = @Sendable (ConsoleTokens) throws -> Void

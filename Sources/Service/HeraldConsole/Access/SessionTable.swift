@@ -18,7 +18,7 @@ struct SessionTable: Sendable {
     /// Without a request.
     static let longestIdle = Duration.seconds(12 * 3600)
     static let longestLife = Duration.seconds(7 * 86_400)
-    /// Sessions of one member; one more ends the one of theirs that was idle longest.
+    /// Sessions of one member; a further one ends the session that was idle longest.
     static let maximumOfMember = 16
     static let maximum = 256
 

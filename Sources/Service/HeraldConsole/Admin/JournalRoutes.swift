@@ -42,7 +42,7 @@ extension AdminWork {
         }
     }
 
-    /// Registers the search in the journal, and lives of notifications.
+    /// Registers the search in the journal, and the history of a notification.
     package mutating func register(journal: any JournalSearching) {
         on(AdminAPI.searchJournal) { call in
             guard call.body.limit.map(JournalSearchRequest.limits.contains) ?? true else {

@@ -23,7 +23,7 @@ package enum ProblemKind: String, Codable, CaseIterable, Sendable {
         /// The service does not work.
         case problem
         case warning
-        /// Somebody switched it on, such as a drill.
+        /// A person switched it on: a drill, for example.
         case notice
     }
 

@@ -90,7 +90,7 @@ package struct JournalLife: Codable, Hashable, Sendable {
         package let time: String
         /// The event.
         package let words: String
-        /// Its cause or consequence, and what to do; empty where nothing is to be said.
+        /// Its cause or consequence, and what to do; empty where there is nothing to say.
         package let hint: String
     }
 

@@ -3,7 +3,7 @@ package import HeraldModel
 
 /// The events of the journal in plain words, for people who wonder where their notification is.
 package enum StateGuide {
-    /// An event, its cause or consequence, and what to do; empty where nothing is to be said.
+    /// An event, its cause or consequence, and what to do; empty where there is nothing to say.
     package typealias Entry = (words: String, hint: String)
 
     /// The guide to a state.

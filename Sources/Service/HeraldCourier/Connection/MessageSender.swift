@@ -324,7 +324,7 @@ final class MessageSender: DeadlineHolder {
         do {
             try MQTTPacketEncoder.encode(packet, version: accepts.version, into: &bytes)
             if bytes.readableBytes > accepts.packetBytes {
-                // Text for people gives way to the limit ([MQTT-3.1.2-24], [MQTT-3.2.2-19]).
+                // Text for people is left out at the limit ([MQTT-3.1.2-24], [MQTT-3.2.2-19]).
                 bytes.clear()
                 try MQTTPacketEncoder.encode(packet, version: accepts.version, withoutText: true, into: &bytes)
             }

@@ -4,7 +4,7 @@ import HeraldWire
 
 /// Decides about one connection of a device: packets and events go in, actions come out.
 ///
-/// It goes from `connecting` (no CONNECT yet) over `admitting` (the registry is asked) and `storing` to `open`, and from
+/// It goes from `connecting` (no CONNECT yet) over `admitting` (the registry decides) and `storing` to `open`, and from
 /// each of them to `closed`. It knows no socket, clock, database or lock, and limits what the peer makes it hold.
 ///
 /// 1. Refuses in CONNACK or DISCONNECT, with the reason code of the standard (3.1.1: by closing).
@@ -160,7 +160,7 @@ struct MQTTConnectionMachine {
     }
 
     /// Notes the newest token key.
-    /// - Returns: The apps whose tokens the device is to be sent, with the granted QoS; none if it has those of the key.
+    /// - Returns: The apps whose tokens the device needs, with the granted QoS; none if it has those of the key.
     mutating func renewTokens(_ key: UInt32) -> [AppSubscription] {
         modify { session -> [AppSubscription] in
             guard session.newTokenKey != key else { return [] }

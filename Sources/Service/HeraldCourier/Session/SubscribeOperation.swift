@@ -169,7 +169,7 @@ struct SubscribeOperation {
                 want(App(topic: topic, environment: environment))
             }
         }
-        // Apps subscribed to earlier, of whose stale tokens the device is to be told.
+        // Apps subscribed to earlier: the device gets new tokens for their stale ones.
         for entry in session.subscriptions.entries
         where stale.contains(entry.number) && wantedIndex[entry.topic] == nil {
             want(App(topic: entry.topic, environment: entry.environment ?? session.environment))

@@ -48,7 +48,7 @@ final class FirstUseCompletion: CompletionHandler {
 
 /// The decision on a request for a topic that no team owned when it was authorized.
 enum FirstUseDecision {
-    /// The team owns the topic, or its credential names it: nothing is to be claimed.
+    /// The team owns the topic, or its credential names it: there is nothing to claim.
     case proceed
     case claim(FirstUseCompletion)
     /// Another team has become the owner.

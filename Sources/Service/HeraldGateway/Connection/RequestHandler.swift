@@ -72,7 +72,7 @@ final class RequestHandler {
     func beginBurst(_ now: WallTime) {
         validators.refresh(service.rules) { (service.validator, service.channelValidator) }
         authorization.refresh(service.admission, now: now)
-        // After the requests were read: whoever sent them has not heard of what other nodes do from here on.
+        // After the requests were read: their senders cannot know what other nodes do from here on.
         isTrustBehind = service.isBehind(.trust)
     }
 

@@ -83,7 +83,7 @@ package struct Drill: Hashable, Sendable {
 package enum DrillLimits {
     /// Duration of a drill: at most an hour, so that a forgotten one ends soon.
     package static let duration: ClosedRange<Duration> = .seconds(1) ... .seconds(3600)
-    /// Time without a renewal after which a lease ends; soon, because whoever renews it may have died.
+    /// Time without a renewal after which a lease ends; short, because the program that renews it may have died.
     package static let lease: ClosedRange<Duration> = .seconds(1) ... .seconds(60)
     /// The most requests that a drill may be limited to.
     package static let first = 1...1_000_000

@@ -7,7 +7,7 @@ import HeraldTrust
 /// A request with several faults is refused for the first in the order of the checks.
 struct ChannelRequestValidator {
     enum Result {
-        /// A channel to make, and the use that claims the app's topic; nil if nothing is to be claimed.
+        /// A channel to make, and the use that claims the app's topic; nil if there is nothing to claim.
         case create(App, MessageStoragePolicy, TopicUse?)
         case delete(ChannelID, App)
         /// A broadcast, and the use that claims the app's topic.

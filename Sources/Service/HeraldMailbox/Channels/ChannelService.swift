@@ -17,7 +17,7 @@ package final class ChannelService: Sendable {
     private struct State {
         var directory: ChannelDirectory
         var queue: BroadcastQueue
-        /// Channels of other nodes, of whose app this node has not heard yet.
+        /// Channels of other nodes whose app this node does not know yet.
         var unnamed: [ChannelID: StoredChannel] = [:]
         weak var outlet: (any BroadcastOutlet)?
     }

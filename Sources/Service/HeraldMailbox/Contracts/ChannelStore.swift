@@ -46,7 +46,7 @@ package protocol ChannelSink: AnyObject, Sendable {
     /// A channel was made; it has a message already where the reports of a cluster cross.
     func created(_ channel: StoredChannel)
     func deleted(_ id: ChannelID)
-    /// The next broadcast, with its number. One that is to be stored may not be durable yet.
+    /// The next broadcast, with its number. A stored one may not be durable yet.
     func received(_ broadcast: Broadcast, isDurable: Bool)
     /// A broadcast is durable now, or could not be stored.
     func settled(_ broadcast: Broadcast, isStored: Bool)

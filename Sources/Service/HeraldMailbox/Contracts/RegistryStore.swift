@@ -40,7 +40,7 @@ package protocol RegistryStore: FeedbackStore {
 
     /// Makes the registration live and takes it off the feedback list.
     ///
-    /// It stays as it is if it was live. Otherwise it gets a generation of which no token was ever made, even if the
+    /// It stays as it is if it was live. Otherwise it gets a generation that no token ever had, even if the
     /// registration had been forgotten.
     func register(_ slot: Slot, at moment: WallTime, fence: UInt64) async throws -> Registration
 

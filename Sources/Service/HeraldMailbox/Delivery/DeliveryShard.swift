@@ -12,7 +12,7 @@ struct DeliveryShard {
     private var grace = AcknowledgementGrace()
     /// Slots that are blocked until a moment.
     private(set) var holds = DueQueue()
-    /// Deliveries whose connection was gone before the store confirmed them, and that are to be removed from it then.
+    /// Deliveries whose connection ended before the store confirmed them; the store removes them then.
     private(set) var detached: [ObjectIdentifier: DeliveryState] = [:]
     /// The number of the last read; no two have the same.
     private(set) var lastRead: UInt64 = 0
@@ -37,7 +37,7 @@ struct DeliveryShard {
 
     /// Decides about a notification; one posted as `discarded` is only journaled, if its token is valid.
     ///
-    /// `isHeldElsewhere` tells whether another node holds the device; it is asked if the device is not connected here.
+    /// `isHeldElsewhere` tells whether another node holds a device that is not connected here.
     mutating func post(
         _ envelope: Envelope,
         discarded: JournalState? = nil,

@@ -11,7 +11,7 @@ package final class RefusalConfirmations: Sendable {
     /// Limit of confirmations under way; past it, requests are answered 503.
     ///
     /// One takes some milliseconds, and all of them share the barriers of a stream. Those on ``SharedPart/trust`` have a limit
-    /// of their own: whoever forges tokens takes no places of the others.
+    /// of their own: forged tokens take no places of the others.
     static let limit = 1024
     /// The time for which a refusal is remembered that was confirmed: a provider that repeats a dead token costs nothing.
     static let memory = Duration.seconds(2)

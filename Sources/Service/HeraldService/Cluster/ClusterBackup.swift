@@ -46,7 +46,7 @@ package struct ClusterBackup {
         try filler.finish(at: now)
     }
 
-    /// Takes into a copy of the node's trust what the node has not heard of.
+    /// Adds to a copy of the node's trust what the node does not know.
     func takeTrust(into draft: DataFolder) async throws {
         try await session.enterTrust(of: draft, hostnames: [])
         // A part of the running folder, not of a backup.

@@ -11,7 +11,7 @@ enum ClusterStart {
     static let look = Duration.seconds(5)
     /// The pause before the servers are asked again.
     private static let retry = Duration.seconds(1)
-    /// The looks at one server that show a loss, after which another one is asked.
+    /// The looks at one server that show a loss, before another server is asked.
     private static let looksAtServer = 4
     /// The time in which servers that have just started must serve reads.
     private static let firstRead = Duration.seconds(60)

@@ -55,7 +55,7 @@ package struct DrillOptions: ParsableArguments {
 
     package init() {}
 
-    /// The drill as it is asked for.
+    /// The requested drill.
     package var request: DrillRequest {
         var request = DrillRequest(kind: kind)
         request.reason = reason

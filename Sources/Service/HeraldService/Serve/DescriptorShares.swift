@@ -14,7 +14,7 @@ package struct DescriptorShares: Equatable {
     /// The least that each listener needs to be of use.
     static let minimum = 16
 
-    /// Connections for each listener, in the order of ``ServerConfiguration/listeners``; nil if none has to be limited.
+    /// Connections for each listener, in the order of ``ServerConfiguration/listeners``; nil if none is limited.
     package let connections: [Int]?
     /// Connections of the console's port, and of its socket.
     let consoleConnections: Int

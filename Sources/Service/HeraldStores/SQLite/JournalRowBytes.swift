@@ -4,7 +4,7 @@ import HeraldModel
 extension JournalEvent.Recipient {
     /// The device number of an event about a broadcast.
     private static let noDevice: UInt64 = 0
-    /// The device number of a refused request of which no device is known; no device has it.
+    /// The device number of a refused request without a known device; no device has it.
     private static let unknownDevice = UInt64.max
 
     init(storedNumber: UInt64) {

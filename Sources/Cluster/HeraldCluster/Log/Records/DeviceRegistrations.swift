@@ -99,7 +99,7 @@ package struct DeviceRegistrations: LogRecord, Hashable {
         self.fence = fence
     }
 
-    /// Makes a registration, or confirms it; an ended one gets a generation of which no token was ever made.
+    /// Makes a registration, or confirms it; an ended one gets a generation that no token ever had.
     /// - Returns: nil if there is no such generation any more.
     package mutating func register(_ app: AppNumber, at moment: WallTime) -> Registration? {
         var entry =

@@ -26,7 +26,7 @@ package struct RecordReader {
         try valid(bytes.readInteger())
     }
 
-    /// Flags, of which no other bit is set than `known` ones.
+    /// Flags; only `known` bits may be set.
     package mutating func flags(known: UInt8) throws(RecordError) -> UInt8 {
         let flags = try integer(UInt8.self)
         return try valid(flags & ~known == 0 ? flags : nil)
