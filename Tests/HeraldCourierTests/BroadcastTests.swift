@@ -22,7 +22,7 @@ struct BroadcastTests {
             clock = bench.clock
         }
 
-        func send(_ order: BroadcastOrder) {
+        func send(_ order: BroadcastSend) {
             var properties = MQTTPropertyBlock()
             let packets = BroadcastPackets(
                 order.broadcast,

@@ -7,11 +7,11 @@ import Testing
 
 /// Keeps what it is given, and is done with it when a test says so.
 private final class HeldOutlet: BroadcastOutlet {
-    private let held = Mutex<[BroadcastOrder]>([])
+    private let held = Mutex<[BroadcastSend]>([])
 
     var numbers: [UInt64] { held.withLock { $0.map(\.broadcast.id.low) } }
 
-    func send(_ order: BroadcastOrder) {
+    func send(_ order: BroadcastSend) {
         held.withLock { $0.append(order) }
     }
 

@@ -200,7 +200,7 @@ package final class Courier: Sendable {
 }
 
 extension Courier: BroadcastOutlet {
-    package func send(_ order: BroadcastOrder) {
+    package func send(_ order: BroadcastSend) {
         // Written once for all loops and connections; each loop gets one order.
         var properties = MQTTPropertyBlock()
         let packets = BroadcastPackets(order.broadcast, topic: order.feed.topic, now: clock.now(), &properties)

@@ -4,7 +4,7 @@ import NIOCore
 
 /// A broadcast for the connections of one event loop.
 struct LoopBroadcast: Sendable {
-    let order: BroadcastOrder
+    let order: BroadcastSend
     let packets: BroadcastPackets
 }
 

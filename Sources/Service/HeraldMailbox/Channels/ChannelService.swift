@@ -268,7 +268,7 @@ package final class ChannelService: Sendable {
 
     /// Sends a broadcast to the event loops.
     private func send(_ broadcast: Broadcast, _ feed: ChannelFeed, _ state: inout State) {
-        let order = BroadcastOrder(broadcast, feed) { self.finished(broadcast, handed: $0) }
+        let order = BroadcastSend(broadcast, feed) { self.finished(broadcast, handed: $0) }
         if let outlet = state.outlet { outlet.send(order) } else { tasks.add { order.finish(handed: 0) } }
     }
 

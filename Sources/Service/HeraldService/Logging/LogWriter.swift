@@ -2,7 +2,7 @@ import CoreMetrics
 package import Dispatch
 import Foundation
 import HeraldMailbox
-package import HeraldModel
+import HeraldModel
 package import Logging
 import Synchronization
 

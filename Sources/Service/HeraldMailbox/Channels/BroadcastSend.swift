@@ -6,12 +6,12 @@ package protocol BroadcastOutlet: AnyObject, Sendable {
     /// Sends a broadcast to all subscribers; broadcasts reach a device in the order of the calls.
     ///
     /// Called from any thread, under a lock: an implementation hands it to each event loop and returns at once. Each event
-    /// loop calls ``BroadcastOrder/finish(handed:)``.
-    func send(_ order: BroadcastOrder)
+    /// loop calls ``BroadcastSend/finish(handed:)``.
+    func send(_ order: BroadcastSend)
 }
 
 /// One broadcast on its way to its subscribers on all event loops.
-package final class BroadcastOrder: Sendable {
+package final class BroadcastSend: Sendable {
     package let broadcast: Broadcast
     package let feed: ChannelFeed
     private struct State {
