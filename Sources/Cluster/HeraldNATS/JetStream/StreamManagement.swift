@@ -9,11 +9,8 @@ extension JetStream {
     /// Creates a stream.
     ///
     /// One with the same configuration may exist.
-    package func createStream(
-        _ configuration: StreamConfiguration,
-        within time: Duration = Self.managementTime
-    ) async throws(JetStreamError) -> StreamInfo {
-        try await call("STREAM.CREATE", configuration.name, configuration, within: time)
+    package func createStream(_ configuration: StreamConfiguration) async throws(JetStreamError) -> StreamInfo {
+        try await call("STREAM.CREATE", configuration.name, configuration)
     }
 
     /// State of a stream.
@@ -25,21 +22,14 @@ extension JetStream {
         try await call("STREAM.INFO", name, Bool?.none, within: time)
     }
 
-    package func deleteStream(
-        _ name: String,
-        within time: Duration = Self.managementTime
-    ) async throws(JetStreamError) {
-        let _: Nothing = try await call("STREAM.DELETE", name, Bool?.none, within: time)
+    package func deleteStream(_ name: String) async throws(JetStreamError) {
+        let _: Nothing = try await call("STREAM.DELETE", name, Bool?.none)
     }
 
     /// Lets another server lead a stream: one that has caught up.
-    package func moveLeader(
-        of stream: String,
-        to server: String,
-        within time: Duration = Self.managementTime
-    ) async throws(JetStreamError) {
+    package func moveLeader(of stream: String, to server: String) async throws(JetStreamError) {
         let body = LeaderMove(placement: LeaderMove.Placement(preferred: server))
-        let _: Nothing = try await call("STREAM.LEADER.STEPDOWN", stream, body, within: time)
+        let _: Nothing = try await call("STREAM.LEADER.STEPDOWN", stream, body)
     }
 
     /// Request for a move of leadership.
@@ -55,7 +45,7 @@ extension JetStream {
         _ method: String,
         _ stream: String,
         _ body: (some Encodable)?,
-        within time: Duration
+        within time: Duration = Self.managementTime
     ) async throws(JetStreamError) -> Answer {
         let result: Result<Answer, JetStreamError> = await withCheckedContinuation { continuation in
             call(method, [stream], body, within: time) { continuation.resume(returning: $0) }

@@ -3,11 +3,8 @@ import HeraldModel
 import HeraldWeb
 
 /// Checks the length of a string member.
-private func checked(_ text: String?, _ name: String, _ longest: Int, isNeeded: Bool = false) throws -> String? {
-    guard let text else {
-        if isNeeded { throw WebRefusal(400, "`\(name)` is missing") }
-        return nil
-    }
+private func checked(_ text: String?, _ name: String, _ longest: Int) throws -> String? {
+    guard let text else { return nil }
     guard !text.isEmpty, text.utf8.count <= longest, !text.utf8.contains(0) else {
         throw WebRefusal(400, "`\(name)` must have 1 to \(longest) bytes, without zero bytes")
     }

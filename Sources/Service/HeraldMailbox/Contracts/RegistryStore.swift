@@ -123,11 +123,11 @@ extension RegistryStore {
         setSession(session, for: device, fence: fence) { done($0.map { .stored }) }
     }
 
-    /// ``readDeviceRecord(_:fence:_:)`` as an async call.
+    /// ``readDeviceRecord(_:fence:_:)`` as an async call, for no connection.
     /// - Throws: If the store cannot be read.
-    package func deviceRecord(_ device: DeviceNumber, fence: UInt64 = .max) async throws -> DeviceRecord {
+    package func deviceRecord(_ device: DeviceNumber) async throws -> DeviceRecord {
         try await withCheckedThrowingContinuation { continuation in
-            readDeviceRecord(device, fence: fence) { continuation.resume(with: $0) }
+            readDeviceRecord(device, fence: .max) { continuation.resume(with: $0) }
         }
     }
 }
