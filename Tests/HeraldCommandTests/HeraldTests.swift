@@ -62,7 +62,7 @@ import Testing
         (["relay", "staus"], "'staus' is not a command of 'herald relay': did you mean 'herald relay status'?"),
         (
             ["console", "frobnicate"],
-            "'frobnicate' is not a command of 'herald console': its commands are link, token, tokens, revoke."
+            "'frobnicate' is not a command of 'herald console': its commands are link, token, tokens, revoke, description."
         ),
         (["inspect"], "did you mean 'herald token inspect'?"),
         (["relay", "help"], "did you mean 'herald help relay'?"),

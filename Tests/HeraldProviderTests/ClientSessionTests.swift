@@ -99,7 +99,7 @@ private final class Exchange {
         exchange.receiveSettings(streams: 1)
         let call = exchange.begin()[0]
         #expect(exchange.drain().filter { $0.stream == 1 }.map(\.type) == [1, 0])
-        #expect(call.isWhollySent)
+        #expect(call.progress.isWhollySent)
         // apns-id as a literal without indexing (RFC 7541 §6.2.2).
         exchange.receive(1, flags: 5, stream: 1, [Self.ok, 0, 7] + Array("apns-id".utf8) + [1, UInt8(ascii: "A")])
         #expect(exchange.ends == [.answered])
@@ -142,7 +142,7 @@ private final class Exchange {
         exchange.receiveGoAway(last: 5, #"{"reason":"Shutdown"}"#)
         let ended = exchange.session.takeEnded()
         #expect(ended.map(\.end) == [.untouched, .untouched])
-        #expect(Set(ended.map { $0.call.stream }) == [7, 9])
+        #expect(Set(ended.map { $0.call.progress.stream }) == [7, 9])
         #expect(exchange.session.receivedGoAway?.lastStream == 5)
         #expect(exchange.session.openStreams == 3)
         exchange.receive(1, flags: 5, stream: 1, [Self.ok])
@@ -193,7 +193,7 @@ private final class Exchange {
         let call = exchange.call(String(repeating: "x", count: 70_000))
         #expect(exchange.session.begin(call))
         exchange.drain()
-        #expect(!call.isWhollySent)
+        #expect(!call.progress.isWhollySent)
         exchange.receive(3, stream: 1, Exchange.number(8))
         #expect(exchange.ends == [.untouched])
     }
@@ -202,7 +202,7 @@ private final class Exchange {
         exchange.receiveSettings(streams: 100)
         let call = exchange.begin()[0]
         let waiting = exchange.session.takeCalls()
-        #expect(waiting.count == 1 && !call.isWhollySent)
+        #expect(waiting.count == 1 && !call.progress.isWhollySent)
     }
 
     @Test func `an answer before the request's end is one`() {

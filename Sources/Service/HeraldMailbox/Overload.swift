@@ -63,13 +63,25 @@ final class Overload: Sendable {
 
 extension PostOffice {
     /// Whether notifications come, or came a moment ago, faster than they can be stored.
-    package var isOverloaded: Bool { overload.isPresent }
+    package var isOverloaded: Bool { load.overload.isPresent }
 
     /// Whether memory and store take a notification for a device.
     func hasRoom(for device: DeviceNumber) -> Bool {
         let hasMemory = !memory.isFull
         if hasMemory, store.isAccepting(for: device) { return true }
-        if !hasMemory || store.isOverloaded { overload.refused() }
+        if !hasMemory || store.isOverloaded { load.overload.refused() }
         return false
+    }
+}
+
+/// The load of the post office: the memory of all notifications, and the reads that are under way.
+final class PostOfficeLoad: Sendable {
+    let memory: EnvelopeMemory
+    let overload: Overload
+    let reads = Atomic<Int>(0)
+
+    init(_ memory: EnvelopeMemory, _ overload: Overload) {
+        self.memory = memory
+        self.overload = overload
     }
 }

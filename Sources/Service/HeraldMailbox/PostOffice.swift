@@ -29,18 +29,12 @@ package final class PostOffice: Sendable {
     private let directory: any ConnectionDirectory
     private let logger: Logger
     let shards: [Shard]
-    private let mask: UInt64
-    private let reads = Atomic<Int>(0)
     private let metrics = PostOfficeMetrics()
-    private let graceSignal: AsyncStream<Void>
-    private let graceContinuation: AsyncStream<Void>.Continuation
-    private let holdSignal: AsyncStream<Void>
-    private let holdContinuation: AsyncStream<Void>.Continuation
-    /// The memory of all notifications.
-    package let memory: EnvelopeMemory
-    let overload: Overload
-    let feedback: FeedbackRecorder
-    private let refusals: RefusalJournal
+    /// Sent when the first delivery waits for its acknowledgement, and when the first notification is held.
+    private let graceBegan = Signal()
+    private let holdBegan = Signal()
+    let load: PostOfficeLoad
+    let records: (feedback: FeedbackRecorder, refusals: RefusalJournal)
     /// Nil for a node that stands alone.
     let confirmations: RefusalConfirmations?
 
@@ -61,18 +55,15 @@ package final class PostOffice: Sendable {
         self.logger = logger
         var count: UInt64 = 1
         while count < configuration.shardCount { count *= 2 }
-        mask = count - 1
         shards = (0..<count).map { _ in Shard(configuration) }
-        overload = Overload(clock: clock, logger: logger)
-        memory = EnvelopeMemory(limit: configuration.notificationBytes)
-        feedback = FeedbackRecorder(store: store, logger: logger)
-        refusals = RefusalJournal(
-            store: store,
-            burst: configuration.refusalBurst,
-            perSecond: configuration.refusalRate
+        load = PostOfficeLoad(
+            EnvelopeMemory(limit: configuration.notificationBytes),
+            Overload(clock: clock, logger: logger)
         )
-        (graceSignal, graceContinuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
-        (holdSignal, holdContinuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+        records = (
+            FeedbackRecorder(store: store, logger: logger),
+            RefusalJournal(store: store, burst: configuration.refusalBurst, perSecond: configuration.refusalRate)
+        )
     }
 
     /// The longest storage of a notification; the listeners limit `apns-expiration` to it.
@@ -110,7 +101,7 @@ package final class PostOffice: Sendable {
             let decision = shard.post(envelope, isHeldElsewhere: directory.isHeldElsewhere(device))
             return (decision, !wasWaiting && shard.isAwaitingAcknowledgements)
         }
-        if wakesTick { graceContinuation.yield() }
+        if wakesTick { graceBegan.send() }
         return decision
     }
 
@@ -128,7 +119,7 @@ package final class PostOffice: Sendable {
     func noteDeadToken(_ decision: PostDecision, _ envelope: Envelope) {
         let (slot, time) = (envelope.notification.slot, envelope.notification.received)
         guard case .refused(.unregistered, _) = decision, registration(slot)?.isLive == false else { return }
-        feedback.add(FeedbackRecord(slot: slot, generation: envelope.generation, time: time))
+        records.feedback.add(FeedbackRecord(slot: slot, generation: envelope.generation, time: time))
     }
 
     /// Records a line about a notification that was posted.
@@ -138,7 +129,7 @@ package final class PostOffice: Sendable {
 
     /// Records the line of a refused request, unless there are too many; the line is made only if it is recorded.
     package func refuse(at now: WallTime, _ line: () -> JournalEvent) {
-        refusals.record(at: now, line)
+        records.refusals.record(at: now, line)
     }
 
     // MARK: - For the courier
@@ -193,8 +184,11 @@ package final class PostOffice: Sendable {
 
     package func isConnected(_ device: DeviceNumber) -> Bool { at(device) { $0.connections[device] != nil } }
 
+    /// The memory of all notifications.
+    package var memory: EnvelopeMemory { load.memory }
+
     /// The number of reads that are under way.
-    package var readCount: Int { reads.load(ordering: .acquiring) }
+    package var readCount: Int { load.reads.load(ordering: .acquiring) }
 
     // MARK: - Running
 
@@ -208,7 +202,7 @@ package final class PostOffice: Sendable {
     }
 
     private func runTicks() async {
-        for await _ in graceSignal {
+        for await _ in graceBegan.stream {
             repeat {
                 do { try await Task.sleep(for: configuration.acknowledgementTick) } catch { return }
             } while tick()
@@ -228,7 +222,7 @@ package final class PostOffice: Sendable {
     }
 
     private func runReleases() async {
-        for await _ in holdSignal {
+        for await _ in holdBegan.stream {
             // Each second, because wall time can be moved.
             repeat {
                 do { try await Task.sleep(for: .seconds(1)) } catch { return }
@@ -267,7 +261,7 @@ package final class PostOffice: Sendable {
         await ExpirySweep(store: store, step: configuration.expirySweepStep, logger: logger)
             .run(at: clock.certainTime(), terms: terms.withLock { $0 })
         for shard in shards { at(shard) { $0.holdRules.budget.forget(at: now) } }
-        overload.look()
+        load.overload.look()
     }
 
     /// Sets the gauges before a scrape of the metrics.
@@ -276,15 +270,15 @@ package final class PostOffice: Sendable {
     // MARK: - Effects
 
     func at<Result: Sendable>(_ device: DeviceNumber, _ decide: (inout DeliveryShard) -> Result) -> Result {
-        // Fibonacci hashing: device numbers are consecutive.
-        at(shards[Int((device.value &* 0x9E37_79B9_7F4A_7C15) >> 32 & mask)], decide)
+        // Fibonacci hashing: device numbers are consecutive. The number of shards is a power of two.
+        at(shards[Int((device.value &* 0x9E37_79B9_7F4A_7C15) >> 32 & UInt64(shards.count - 1))], decide)
     }
 
     func at<Result: Sendable>(_ shard: Shard, _ decide: (inout DeliveryShard) -> Result) -> Result {
         shard.state.withLock { shard in
             let wasHolding = !shard.holds.isEmpty
             let result = decide(&shard)
-            if !wasHolding, !shard.holds.isEmpty { holdContinuation.yield() }
+            if !wasHolding, !shard.holds.isEmpty { holdBegan.send() }
             if !shard.effects.isEmpty {
                 perform(shard.effects)
                 shard.clearEffects()
@@ -353,7 +347,7 @@ package final class PostOffice: Sendable {
     /// Starts a read; each connection has at most one under way for each hold reason.
     private func read(_ slots: [RegisteredSlot], number: UInt64) {
         guard let device = slots.first?.slot.device else { return }
-        reads.wrappingAdd(1, ordering: .relaxed)
+        load.reads.wrappingAdd(1, ordering: .relaxed)
         store.read(slots) { [self] result in
             switch result {
             case .success(let found):
@@ -366,7 +360,7 @@ package final class PostOffice: Sendable {
                 logger.error("could not read stored notifications of a device", metadata: ["error": "\(error)"])
                 at(device) { $0.couldNotRead(slots.map(\.slot), number: number) }
             }
-            reads.wrappingSubtract(1, ordering: .releasing)
+            load.reads.wrappingSubtract(1, ordering: .releasing)
         }
     }
 }

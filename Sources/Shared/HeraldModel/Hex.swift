@@ -10,7 +10,7 @@ package enum Hex {
         }
     }
 
-    /// Reads sixteen digits, eight at a time; nil if one of them is no digit.
+    /// Reads sixteen digits, eight at a time; nil if one of them is not a digit.
     ///
     /// Without a branch for each digit, which would be mispredicted.
     package static func word(_ digits: UnsafeRawBufferPointer, at start: Int) -> UInt64? {

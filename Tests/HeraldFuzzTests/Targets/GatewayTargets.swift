@@ -56,11 +56,11 @@ private enum HTTP2Check {
             if case .failure(let refusal) = ChannelParser.expiration(fields) { refusals.append(refusal) }
             if case .failure(let refusal) = ChannelParser.priority(fields) { refusals.append(refusal) }
             if case .failure(let refusal) = ChannelParser.channelID(fields, inPath: nil) { refusals.append(refusal) }
-            refusals.append(RequestParser.checkLength(request.bodyByteCount, kind: parsed.pushType ?? .alert))
+            refusals.append(RequestParser.checkLength(request.received.byteCount, kind: parsed.pushType ?? .alert))
             self.refusals = refusals
             self.fields = parsed
             body = request.body
-            bodyByteCount = request.bodyByteCount
+            bodyByteCount = request.received.byteCount
             check(body.count <= bodyByteCount, "a body is longer than what arrived")
             check(body.count <= HTTP2Limits().bodyBytes, "a body is longer than what is kept")
             check(
@@ -147,7 +147,7 @@ private enum HTTP2Check {
     }
 
     private static func reply(to request: PendingRequest) -> Reply {
-        request.isBodyDropped || request.body.isEmpty
+        request.received.isDropped || request.body.isEmpty
             ? Reply(status: .badRequest, body: Array(#"{"reason":"PayloadEmpty"}"#.utf8)) : .accepted
     }
 

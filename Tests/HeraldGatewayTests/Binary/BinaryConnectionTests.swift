@@ -263,7 +263,7 @@ struct BinaryConnectionTests {
         fixture.post.settle { envelope in envelopes.withLock { $0.append(envelope) } }
         let bench = try bench()
         try bench.receive(try numbers(1...3))
-        bench.connection.stop()
+        bench.stop()
         try bench.receive(try numbers(4...5))
         #expect(try bench.answer() == nil)
         for envelope in envelopes.withLock({ $0 }) { envelope.completion?.settle(.accepted) }
@@ -279,14 +279,14 @@ struct BinaryConnectionTests {
         }
         let bench = try bench()
         try bench.receive(try numbers(1...3))
-        bench.connection.stop()
+        bench.stop()
         bench.pass(.seconds(10))
         #expect(try bench.answer() == BinaryErrorResponse(.shutdown, identifier: 1))
     }
 
     @Test func `a stop of an unused connection has no response`() throws {
         let bench = try bench()
-        bench.connection.stop()
+        bench.stop()
         #expect(try bench.answer() == nil)
         #expect(bench.hasEnded)
     }
@@ -376,7 +376,7 @@ struct BinaryConnectionTests {
         try revoked.receive(try numbers(1...3))
         let stopped = try bench()
         try stopped.receive(try numbers(1...3))
-        stopped.connection.stop()
+        stopped.stop()
         stopped.pass(.seconds(10))
         #expect(try stopped.answer() == answer)
         #expect(fixture.trustService.reload(nil).revocations == [.provider])

@@ -172,6 +172,12 @@ final class BinaryBench {
         return buffer.readErrorResponse()
     }
 
+    /// The service stops.
+    func stop() {
+        loop.stop()
+        channel.embeddedEventLoop.run()
+    }
+
     func pass(_ time: TimeAmount) {
         channel.embeddedEventLoop.advanceTime(by: time)
     }

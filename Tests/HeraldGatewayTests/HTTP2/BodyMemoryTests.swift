@@ -59,12 +59,12 @@ struct `unfinished request bodies` {
         exchange.receive(RawFrame(RawFrame.data, stream: 1, body).bytes)
         end(exchange, [1, 3])
         let dropped = exchange.requests()
-        #expect(dropped.map(\.isBodyDropped) == [true, true])
+        #expect(dropped.map(\.received.isDropped) == [true, true])
         #expect(dropped.map(\.body) == [[], []])
         for request in dropped { exchange.session.reply(to: request, .accepted) }
         _ = exchange.sent()
         end(full, [1, 3, 5, 7, 9])
-        #expect(full.requests().map(\.isBodyDropped) == [Bool](repeating: false, count: 5))
+        #expect(full.requests().map(\.received.isDropped) == [Bool](repeating: false, count: 5))
         // There is room again, for the same pool entries.
         begin(exchange, [5, 7])
         end(exchange, [5, 7])

@@ -46,7 +46,7 @@ struct `frames that the library ignores` {
         for stream: UInt32 in [1, 3] {
             let exchange = try opened()
             #expect(error(exchange, RawPeer.request(5) + RawPeer.request(stream)) == 1)
-            #expect(exchange.requests().map(\.streamID) == [5])
+            #expect(exchange.requests().map(\.stream.id) == [5])
         }
         // The library itself refuses DATA and HEADERS on a stream that the client has ended and Herald has not.
         #expect(error(try opened(), RawPeer.request(1) + data) == 5)
@@ -76,7 +76,7 @@ struct `frames that the library ignores` {
         let later = RawFrame(RawFrame.data, stream: 3, [1]).bytes + RawPeer.request(3, body: [])
         #expect(error(exchange, later) == nil)
         #expect(error(exchange, data) == nil)
-        #expect(exchange.requests().map(\.streamID) == [1])
+        #expect(exchange.requests().map(\.stream.id) == [1])
     }
 
     @Test func `are ignored after GOAWAY, which closes streams unheard`() throws {
@@ -87,7 +87,7 @@ struct `frames that the library ignores` {
         exchange.receive(RawPeer.request(3) + RawPeer.request(3))
         #expect(exchange.sent().isEmpty)
         exchange.receive(data)
-        #expect(exchange.requests().map(\.streamID) == [1])
+        #expect(exchange.requests().map(\.stream.id) == [1])
     }
 
     @Test func `are WINDOW_UPDATE and RST_STREAM on a closed stream`() throws {

@@ -170,7 +170,7 @@ struct `an HTTP/2 session` {
         exchange.open()
         exchange.receive(RawPeer.request(1) + RawPeer.request(3))
         let requests = exchange.requests()
-        requests[0].replyID = "F4121B12-E0BF-3266-F079-D9253E98BF49".utf8.withContiguousStorageIfAvailable {
+        requests[0].answer.id = "F4121B12-E0BF-3266-F079-D9253E98BF49".utf8.withContiguousStorageIfAvailable {
             IdentifierText(copying: UnsafeRawBufferPointer($0))
         }.flatMap { $0 }
         exchange.session.reply(to: requests[0], .accepted)
@@ -266,7 +266,7 @@ struct `an HTTP/2 session` {
         exchange.open()
         exchange.receive(RawPeer.request(1, body: [UInt8](repeating: 32, count: 60_000)))
         let request = try #require(exchange.requests().first)
-        #expect(request.bodyByteCount == 60_000)
+        #expect(request.received.byteCount == 60_000)
         exchange.session.reply(to: request, Reply(status: .payloadTooLarge, body: Array("{}".utf8)))
         let frames = exchange.sent()
         #expect(exchange.peer.answers(frames)[1]?.isEnded == true)

@@ -278,7 +278,7 @@ import Testing
             try await agent.receive(notification(1, #"{"aps":{"alert":"a"}}"#))
             try await agent.receive(notification(2, #"{"aps":{"alert":"b"}}"#))
             while !FileManager.default.fileExists(atPath: container + "/runs") { await Task.yield() }
-            while await agent.runner.count < 2 { await Task.yield() }
+            while await agent.programs.runner.count < 2 { await Task.yield() }
             try await agent.perform(.end(PhoneKit.topic))
             for await _ in await agent.snapshots() where await agent.phone.state.runs.isEmpty { break }
         }

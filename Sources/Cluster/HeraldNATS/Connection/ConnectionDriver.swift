@@ -18,11 +18,19 @@ final class SharedOutbox: Sendable {
 ///
 /// It stays on its event loop.
 final class ConnectionDriver {
+    /// The search for a server of use.
+    private struct Search {
+        /// Whether a server was left that was of no use, and none of use was found since.
+        var isOn = false
+        /// Whether the servers are tried for the first time since then.
+        var isHurried = false
+        /// The reasons of failures since the last connection, which the log has.
+        var toldReasons: Set<String> = []
+    }
+
     private let configuration: NATSConfiguration
     private let eventLoop: any EventLoop
     private let logger: Logger
-    /// The reasons of failures since the last connection, which the log has.
-    private var toldReasons: Set<String> = []
     /// Reasons in the log, at most: some hold numbers that change.
     private static let toldReasons = 32
     private let shared: SharedOutbox
@@ -35,10 +43,7 @@ final class ConnectionDriver {
     private var leaveBy: NIODeadline?
     private var isStarted = false
     private var isClosed = false
-    /// Whether a server was left that was of no use, and none of use was found since.
-    private var isSearching = false
-    /// Whether the servers are tried for the first time since one was left that is of no use.
-    private var isHurried = false
+    private var search = Search()
 
     /// Duration after which a connection counts as one that lasts.
     private static let stableAfter: TimeAmount = .seconds(2)
@@ -73,7 +78,7 @@ final class ConnectionDriver {
         switch pool.next(random: { Double.random(in: 0..<1) }) {
         case .connect(let server): connect(to: server)
         case .pause(let time):
-            isHurried = false
+            search.isHurried = false
             pause = eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(time)) { [self] in
                 pause = nil
                 connectNext()
@@ -83,7 +88,7 @@ final class ConnectionDriver {
 
     private func connect(to server: ServerPool.Server) {
         var limits = configuration.limits
-        if isHurried { limits.connectTimeout = min(limits.connectTimeout, limits.hurriedConnectTimeout) }
+        if search.isHurried { limits.connectTimeout = min(limits.connectTimeout, limits.hurriedConnectTimeout) }
         let isTLSFirst = configuration.tls?.isFirst == true
         let handshake = Handshake(
             name: configuration.name,
@@ -158,9 +163,9 @@ final class ConnectionDriver {
     func linkIsReady(_ link: ServerLink, _ info: NATSServerInfo) {
         pool.connected(to: link.server)
         shared.state.withLock { $0.connect(info) }
-        if !isSearching { toldReasons = [] }
+        if !search.isOn { search.toldReasons = [] }
         logger.log(
-            level: isSearching ? .debug : .info,
+            level: search.isOn ? .debug : .info,
             "connected to NATS",
             metadata: ["server": "\(link.server.address)", "version": "\(info.version)"]
         )
@@ -211,7 +216,7 @@ final class ConnectionDriver {
         flush()
         guard !isClosed else { return }
         // Each round of attempts has the same reasons: a line for each of them until a connection stands.
-        if toldReasons.count < Self.toldReasons, toldReasons.insert(error.reason).inserted {
+        if search.toldReasons.count < Self.toldReasons, search.toldReasons.insert(error.reason).inserted {
             logger.warning("no connection to NATS", metadata: ["reason": "\(error)"])
         }
         onEvent(.disconnected(error))
@@ -234,17 +239,17 @@ final class ConnectionDriver {
     /// Leaves a server that is of no use.
     func leave(_ reason: String) {
         guard let link, link.readySince != nil, pool.count > 1 else { return }
-        isSearching = true
-        isHurried = true
+        search.isOn = true
+        search.isHurried = true
         link.end(NATSError(.connectionLost, "\(link.server.address) \(reason)"))
     }
 
     /// The present server is of use.
     func settle() {
-        guard isSearching, let link else { return }
-        isSearching = false
-        isHurried = false
-        toldReasons = []
+        guard search.isOn, let link else { return }
+        search.isOn = false
+        search.isHurried = false
+        search.toldReasons = []
         logger.notice("another NATS server is used", metadata: ["server": "\(link.server.address)"])
     }
 

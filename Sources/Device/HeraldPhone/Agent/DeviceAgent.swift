@@ -9,27 +9,47 @@ import Synchronization
 /// ``Phone`` decides, the agent performs: records and state first. A notification is acknowledged once it is durable, and
 /// shown exactly once, even if the agent is killed.
 public actor DeviceAgent {
+    struct Programs {
+        let runner: ProgramRunner
+        let runs: AsyncStream<PhoneRun>
+        let queue: AsyncStream<PhoneRun>.Continuation
+        /// The numbers of the queued and running programs; a run from before the start is started once.
+        var queued: Set<Int> = []
+
+        init(_ runner: ProgramRunner) {
+            self.runner = runner
+            (runs, queue) = AsyncStream.makeStream()
+        }
+    }
+
+    /// The listeners to the device's events.
+    private struct Audience {
+        var observe: @Sendable (AgentEvent) -> Void = { _ in }
+        /// The apps whose questions for permission it has heard.
+        var asked: Set<Topic> = []
+        var watchers: [Int: AsyncStream<PhoneSnapshot>.Continuation] = [:]
+        var waiters: [Int: (id: String, found: AsyncStream<DisplayRecord>.Continuation)] = [:]
+        private var lastID = 0
+
+        mutating func nextID() -> Int {
+            lastID += 1
+            return lastID
+        }
+    }
+
     let folder: AgentFolder
     let connection: any ServiceConnection
     let clock: any WallClock
     let bundleLimits = BundleLimits()
     let limits: PhoneLimits
-    let runner: ProgramRunner
-    private let runs: AsyncStream<PhoneRun>
-    private let runQueue: AsyncStream<PhoneRun>.Continuation
-    /// The numbers of the queued and running programs; a run from before the start is started once.
-    private var queued: Set<Int> = []
+    private(set) var programs: Programs
     let displayLog: DisplayLog
     /// Sentences for the user about files that this version cannot read, and which it has set aside.
     package nonisolated let faults: [String]
     var phone: Phone
     private var written: PhoneState
-    private var announced: Set<Topic> = []
-    private var observe: @Sendable (AgentEvent) -> Void = { _ in }
+    private var audience = Audience()
     private var sounds: [Topic: Date] = [:]
-    private var lastID = 0
-    private var watchers: [Int: AsyncStream<PhoneSnapshot>.Continuation] = [:]
-    private var waiters: [Int: (id: String, found: AsyncStream<DisplayRecord>.Continuation)] = [:]
     var peers: [Topic: LocalPeer] = [:]
     var connections = 0
 
@@ -69,8 +89,7 @@ public actor DeviceAgent {
         self.folder = folder
         self.clock = clock
         self.limits = limits
-        runner = ProgramRunner(folder, limits: programLimits)
-        (runs, runQueue) = AsyncStream.makeStream()
+        programs = Programs(ProgramRunner(folder, limits: programLimits))
         displayLog = try DisplayLog(folder.isKept ? folder.displayLogPath : nil)
         var (state, fault) = try folder.readState()
         faults = [fault, displayLog.fault].compactMap { $0 }
@@ -124,13 +143,13 @@ public actor DeviceAgent {
     }
 
     private func begin(_ observe: @escaping @Sendable (AgentEvent) -> Void) throws {
-        self.observe = observe
-        announced = []
+        audience.observe = observe
+        audience.asked = []
         try apply { phone, now in
             for fault in faults { phone.note(fault, now) }
             return phone.start(now)
         }
-        for fault in faults { observe(.fault(fault)) }
+        for fault in faults { audience.observe(.fault(fault)) }
     }
 
     private nonisolated func holdConnection() async throws {
@@ -176,7 +195,7 @@ public actor DeviceAgent {
                 return []
             }
         }
-        observe(.connection(event))
+        audience.observe(.connection(event))
     }
 
     /// Takes a notification from the connection or from a test.
@@ -195,7 +214,7 @@ public actor DeviceAgent {
             for effect in reception.effects { try perform(effect) }
             publish()
         }
-        observe(.notification(notification, reception.record, isRepeated: reception.isRepeated))
+        audience.observe(.notification(notification, reception.record, isRepeated: reception.isRepeated))
     }
 
     /// Reads the bundle again if the sounds in the container have changed.
@@ -215,10 +234,11 @@ public actor DeviceAgent {
     }
 
     private func runPrograms() async throws {
+        let runner = programs.runner
         try await withThrowingDiscardingTaskGroup { group in
-            for await run in runs {
+            for await run in programs.runs {
                 group.addTask {
-                    let outcome = await self.runner.run(run)
+                    let outcome = await runner.run(run)
                     // The end of the agent interrupted the run: it is repeated after the next start.
                     guard !Task.isCancelled else { return }
                     try await self.ended(run, outcome)
@@ -230,7 +250,7 @@ public actor DeviceAgent {
 
     /// Ends a run; if that cannot be made durable, the run is repeated after the next start.
     private func ended(_ run: PhoneRun, _ outcome: Program.Outcome) throws {
-        queued.remove(run.number)
+        programs.queued.remove(run.number)
         try apply { phone, now in
             guard run.event == .service else {
                 return phone.runEnded(run.number, outcome.background, now, words: outcome.words)
@@ -239,7 +259,7 @@ public actor DeviceAgent {
             let verdict: DisplayRecord.ExtensionOutcome =
                 changed != nil ? .changed : outcome.end == .ended ? .timedOut : .failed
             let reception = phone.serviceEnded(run.number, verdict, payload: changed, now)
-            if let record = reception.record { observe(.presented(record)) }
+            if let record = reception.record { audience.observe(.presented(record)) }
             return reception.effects
         }
     }
@@ -284,10 +304,10 @@ public actor DeviceAgent {
     private func perform(_ effect: PhoneEffect) throws {
         switch effect {
         case .record(let record):
-            for waiter in waiters.values where waiter.id == record.apnsID || waiter.id == record.local {
+            for waiter in audience.waiters.values where waiter.id == record.apnsID || waiter.id == record.local {
                 waiter.found.yield(record)
             }
-            if record.local != nil { observe(.local(record)) }
+            if record.local != nil { audience.observe(.local(record)) }
         case .amend: break
         case .register(let app): connection.install(app)
         case .present(let token, let topic): connection.present(token, for: topic)
@@ -295,8 +315,8 @@ public actor DeviceAgent {
         case .setEnabled(let enabled, let topic): connection.setEnabled(enabled, for: topic)
         case .setSaving(let saving): connection.setSaving(saving)
         case .setNetwork(let isOn): connection.setNetwork(isOn)
-        case .run(let run): if queued.insert(run.number).inserted { runQueue.yield(run) }
-        case .endPrograms(let topic): runner.end(topic)
+        case .run(let run): if programs.queued.insert(run.number).inserted { programs.queue.yield(run) }
+        case .endPrograms(let topic): programs.runner.end(topic)
         case .notifyApp(let topic, let message): peers[topic]?.send(LocalMessage.line(message))
         case .deleteFiles(let topic):
             try folder.delete(topic)
@@ -308,29 +328,26 @@ public actor DeviceAgent {
 
     /// Publishes the snapshot to all watchers, and reports new permission requests.
     func publish() {
-        if !watchers.isEmpty {
+        if !audience.watchers.isEmpty {
             let snapshot = self.snapshot()
-            for (number, watcher) in watchers {
+            for (number, watcher) in audience.watchers {
                 // A stream that is not read any more is removed at the next change.
-                if case .terminated = watcher.yield(snapshot) { watchers[number] = nil }
+                if case .terminated = watcher.yield(snapshot) { audience.watchers[number] = nil }
             }
         }
         let waiting = Set(phone.state.apps.filter { $0.permission == nil }.map(\.topic))
-        let new = waiting.subtracting(announced)
-        announced = waiting
+        let new = waiting.subtracting(audience.asked)
+        audience.asked = waiting
         guard !new.isEmpty else { return }
-        for app in phone.snapshot(now).apps where new.contains(app.topic) { observe(.question(app)) }
+        for app in phone.snapshot(now).apps where new.contains(app.topic) { audience.observe(.question(app)) }
     }
 
-    func nextID() -> Int {
-        lastID += 1
-        return lastID
-    }
+    func nextID() -> Int { audience.nextID() }
 
     /// How it looks now, and after each change; of several unread snapshots, only the newest is kept.
     public func snapshots() -> AsyncStream<PhoneSnapshot> {
         let (stream, watcher) = AsyncStream<PhoneSnapshot>.makeStream(bufferingPolicy: .bufferingNewest(1))
-        watchers[nextID()] = watcher
+        audience.watchers[audience.nextID()] = watcher
         watcher.yield(snapshot())
         return stream
     }
@@ -342,9 +359,9 @@ public actor DeviceAgent {
         if let record = displayRecord(id) { return record }
         guard time > .zero else { return nil }
         let (found, continuation) = AsyncStream<DisplayRecord>.makeStream(bufferingPolicy: .bufferingNewest(1))
-        let number = nextID()
-        waiters[number] = (id, continuation)
-        defer { waiters[number] = nil }
+        let number = audience.nextID()
+        audience.waiters[number] = (id, continuation)
+        defer { audience.waiters[number] = nil }
         return await found.first(within: time)
     }
 }

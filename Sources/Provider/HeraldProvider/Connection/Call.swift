@@ -26,12 +26,7 @@ final class Call: QueuedCall, @unchecked Sendable {
     var refusals = 0
 
     // MARK: - Progress on the stream
-    @exclusivity(unchecked) var stream: Int32 = 0
-    @exclusivity(unchecked) var bodyOffset = 0
-    /// Whether the socket has the whole request; before that, the service cannot act on it.
-    @exclusivity(unchecked) var isWhollySent = false
-    /// Whether the answer is complete.
-    @exclusivity(unchecked) var isAnswered = false
+    @exclusivity(unchecked) var progress = Progress()
     @exclusivity(unchecked) var answer = Answer()
     /// Time limit for the answer.
     var overdue = NIODeadline.distantFuture
@@ -56,12 +51,18 @@ final class Call: QueuedCall, @unchecked Sendable {
 
     /// Resets the progress for a new stream.
     func rewind() {
-        stream = 0
-        bodyOffset = 0
-        isWhollySent = false
-        isAnswered = false
+        progress = Progress()
         answer = Answer()
         overdue = .distantFuture
+    }
+
+    struct Progress: Sendable {
+        var stream: Int32 = 0
+        var bodyOffset = 0
+        /// Whether the socket has the whole request; before that, the service cannot act on it.
+        var isWhollySent = false
+        /// Whether the answer is complete.
+        var isAnswered = false
     }
 
     /// Outcome of an attempt.

@@ -92,7 +92,7 @@ extension ClientSession {
                 if type == NGHTTP2_DATA.rawValue || type == NGHTTP2_HEADERS.rawValue,
                     UInt32(head.flags) & NGHTTP2_FLAG_END_STREAM.rawValue != 0
                 {
-                    session.calls[head.stream_id]?.isWhollySent = true
+                    session.calls[head.stream_id]?.progress.isWhollySent = true
                 }
                 return proceed
             }
@@ -110,15 +110,17 @@ extension ClientSession {
         var taken = 0
         let result = with(userData) { session in
             guard let buffer, let flags, let call = session.calls[streamID] else { return stop }
-            taken = min(capacity, call.body.count - call.bodyOffset)
+            taken = min(capacity, call.body.count - call.progress.bodyOffset)
             call.body.withUnsafeBytes { body in
                 UnsafeMutableRawBufferPointer(start: buffer, count: capacity)
                     .copyMemory(
-                        from: UnsafeRawBufferPointer(rebasing: body[call.bodyOffset..<call.bodyOffset + taken])
+                        from: UnsafeRawBufferPointer(
+                            rebasing: body[call.progress.bodyOffset..<call.progress.bodyOffset + taken]
+                        )
                     )
             }
-            call.bodyOffset += taken
-            if call.bodyOffset == call.body.count { flags.pointee |= NGHTTP2_DATA_FLAG_EOF.rawValue }
+            call.progress.bodyOffset += taken
+            if call.progress.bodyOffset == call.body.count { flags.pointee |= NGHTTP2_DATA_FLAG_EOF.rawValue }
             return proceed
         }
         return result == proceed ? taken : Int(result)
@@ -140,7 +142,7 @@ extension ClientSession {
         case NGHTTP2_HEADERS.rawValue, NGHTTP2_DATA.rawValue:
             block = nil
             // An informational answer (1xx) ends no stream: the library passes on only a final one's end.
-            if flags & NGHTTP2_FLAG_END_STREAM.rawValue != 0 { calls[frame.hd.stream_id]?.isAnswered = true }
+            if flags & NGHTTP2_FLAG_END_STREAM.rawValue != 0 { calls[frame.hd.stream_id]?.progress.isAnswered = true }
         case NGHTTP2_SETTINGS.rawValue:
             if flags & NGHTTP2_FLAG_ACK.rawValue == 0 { hasSettings = true }
         case NGHTTP2_GOAWAY.rawValue:
@@ -161,9 +163,9 @@ extension ClientSession {
     private func closed(_ streamID: Int32, _ code: UInt32) {
         guard let call = calls.removeValue(forKey: streamID) else { return }
         if block === call { block = nil }
-        if call.isAnswered, !call.answer.isCut, call.answer.status >= 200 {
+        if call.progress.isAnswered, !call.answer.isCut, call.answer.status >= 200 {
             ended.append((call, .answered))
-        } else if code == NGHTTP2_REFUSED_STREAM.rawValue || !call.isWhollySent {
+        } else if code == NGHTTP2_REFUSED_STREAM.rawValue || !call.progress.isWhollySent {
             ended.append((call, .untouched))
         } else {
             ended.append((call, .lost(code)))

@@ -108,7 +108,7 @@ final class ClientSession {
             return nghttp2_submit_request(library, nil, fields, count, &body, nil)
         }
         guard stream > 0 else { return false }
-        call.stream = stream
+        call.progress.stream = stream
         calls[stream] = call
         return true
     }
@@ -146,8 +146,8 @@ final class ClientSession {
 
     /// Resets the stream of a call that nobody waits for any more; it ends as lost.
     func cancel(_ call: Call) {
-        guard calls[call.stream] === call else { return }
-        nghttp2_submit_rst_stream(library, 0, call.stream, NGHTTP2_CANCEL.rawValue)
+        guard calls[call.progress.stream] === call else { return }
+        nghttp2_submit_rst_stream(library, 0, call.progress.stream, NGHTTP2_CANCEL.rawValue)
     }
 
     func ping() {

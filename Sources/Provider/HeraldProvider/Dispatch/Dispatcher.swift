@@ -203,7 +203,7 @@ final class Dispatcher: @unchecked Sendable {
             link.state.hasAnswered && ProviderError.isOfClosing(reason)
             ? "\(connector.endpoint) closed the connection before it answered" : error.message
         for call in link.takeCalls() where call.stage == .sent {
-            guard call.isWhollySent else {
+            guard call.progress.isWhollySent else {
                 move(call, from: link)
                 continue
             }
@@ -240,7 +240,7 @@ final class Dispatcher: @unchecked Sendable {
                 guard call.stage == .sent else { continue }
                 metrics.timeouts.increment()
                 let message = "\(connector.endpoint) does not answer in time"
-                call.end(.failed(ProviderError(.timedOut, message, mayHaveArrived: call.isWhollySent)))
+                call.end(.failed(ProviderError(.timedOut, message, mayHaveArrived: call.progress.isWhollySent)))
                 link.perform(link.state.timedOut(now: now))
             }
             link.perform(link.state.tick(now: now, isBusy: link.openStreams > 0))

@@ -70,7 +70,7 @@ package struct RelayStore: Sendable {
 
     /// Calls `answer` when the database has answered or refused, or a statement before makes progress.
     ///
-    /// A long statement delays all others of a SQLite file. It is no hang.
+    /// A long statement delays all others of a SQLite file, which does not mean that it hangs.
     package func probe(_ answer: @escaping @Sendable () -> Void) async {
         let (database, start) = (database, database.progressCount)
         await withTaskGroup(of: Void.self) { group in

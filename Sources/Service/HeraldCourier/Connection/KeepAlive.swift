@@ -1,3 +1,4 @@
+import HeraldListener
 import NIOCore
 
 /// Watches a silent connection: no packet for one and a half keep-alives ([MQTT-3.1.2-22]), or no CONNECT in its time.
@@ -8,6 +9,8 @@ struct KeepAlive {
     private var timeout: TimeAmount
     /// The end of the time in which the device has to present its tokens; nil if it is over, or they are not required.
     private var tokenDeadline: NIODeadline?
+    /// The place of the connection in the wheel that watches ``deadline``.
+    var registration: DeadlineRegistration?
 
     init(connectTimeout: Duration, now: NIODeadline) {
         lastPacket = now

@@ -22,8 +22,7 @@ final class MQTTConnection: ChannelInboundHandler, DeadlineHolder {
     typealias OutboundOut = ByteBuffer
 
     private let courier: CourierState
-    private let loop: LoopState
-    private let inbox: LoopInbox<LinkMessage>
+    private let loop: CourierLoop
     private let identity: DeviceIdentity
     private var machine: MQTTConnectionMachine
     private var decoder: MQTTPacketDecoder
@@ -31,7 +30,6 @@ final class MQTTConnection: ChannelInboundHandler, DeadlineHolder {
     private var context: ChannelHandlerContext?
     private var link: MQTTConnectionLink?
     private var keepAlive: KeepAlive
-    private var keepAliveRegistration: DeadlineRegistration?
     private var isReading = true
     /// The end of the connection; nil while it is open, and if the service decided on it.
     private var peerEnd: PeerEnd?
@@ -48,8 +46,7 @@ final class MQTTConnection: ChannelInboundHandler, DeadlineHolder {
         let configuration = courier.limits.configuration
         self.identity = identity
         self.courier = courier
-        self.loop = loop.state
-        inbox = loop.inbox
+        self.loop = loop
         machine = MQTTConnectionMachine(device: identity.id, environment: environment, limits: courier.limits)
         decoder = MQTTPacketDecoder(awaitingConnectUpTo: configuration.maximumConnectBytes)
         keepAlive = KeepAlive(connectTimeout: configuration.connectTimeout, now: .now())
@@ -67,7 +64,7 @@ final class MQTTConnection: ChannelInboundHandler, DeadlineHolder {
             identity: identity,
             address: context.channel.clientAddress,
             connected: courier.clock.now(),
-            inbox: inbox,
+            inbox: loop.inbox,
             connection: bound
         )
         self.link = link
@@ -75,7 +72,7 @@ final class MQTTConnection: ChannelInboundHandler, DeadlineHolder {
         courier.sightings.note(link.sighting(at: link.connected))
         courier.metrics.connections.increment()
         keepAlive.heard(at: context.eventLoop.now)
-        keepAliveRegistration = loop.wheel.add(self)
+        keepAlive.registration = loop.state.wheel.add(self)
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
@@ -105,8 +102,8 @@ final class MQTTConnection: ChannelInboundHandler, DeadlineHolder {
         if !machine.isClosed, sender.isOpen { peerEnd = .closed }
         perform(machine.disconnected(now: courier.clock.now()))
         sender.close()
-        keepAliveRegistration?.cancel()
-        keepAliveRegistration = nil
+        keepAlive.registration?.cancel()
+        keepAlive.registration = nil
         if let link {
             link.noteGone()
             courier.connections.remove(link)
@@ -143,7 +140,7 @@ final class MQTTConnection: ChannelInboundHandler, DeadlineHolder {
                 hasRead = true
                 received(packet)
             } catch {
-                if let version = decoder.version ?? decoder.refusalVersion { sender.version = version }
+                if let version = decoder.version ?? decoder.refusalVersion { sender.accepts.version = version }
                 perform(machine.failed(error, refusalVersion: decoder.refusalVersion))
             }
         }
@@ -162,8 +159,8 @@ final class MQTTConnection: ChannelInboundHandler, DeadlineHolder {
         if machine.isConnecting {
             decoder.maximumPacketSize = courier.limits.configuration.maximumPacketBytes
             if case .connect(let connect) = packet {
-                sender.version = connect.version
-                if let maximum = connect.properties.maximumPacketSize { sender.maximumPacketSize = Int(maximum) }
+                sender.accepts.version = connect.version
+                if let maximum = connect.properties.maximumPacketSize { sender.accepts.packetBytes = Int(maximum) }
             }
         }
         if case .disconnect(let disconnect) = packet { peerEnd = .disconnect(disconnect.reasonCode) }
@@ -193,7 +190,7 @@ final class MQTTConnection: ChannelInboundHandler, DeadlineHolder {
             sender.send(.delivery(delivery))
         case .dismiss(let reason):
             if reason == .takenOver, machine.keepsSession {
-                courier.takeovers.remember(sender.unacknowledged, of: sender.device)
+                courier.takeovers.remember(sender.unacknowledged, of: sender.claimed.device)
             }
             perform(machine.dismissed(reason))
         case .renewTokens:
@@ -258,7 +255,7 @@ final class MQTTConnection: ChannelInboundHandler, DeadlineHolder {
 
     private func open(_ wanted: inout [AppSubscription]) {
         guard !wanted.isEmpty else { return }
-        courier.services.postOffice.open(wanted, on: sender.device, fence: sender.fence)
+        courier.services.postOffice.open(wanted, on: sender.claimed.device, fence: sender.claimed.fence)
         wanted = []
     }
 
@@ -296,7 +293,7 @@ final class MQTTConnection: ChannelInboundHandler, DeadlineHolder {
         case .closeChannels(let filters): sender.closeChannels(filters)
         case .setSavingPower(let isSaving):
             sender.setSavingPower(isSaving)
-            postOffice.setSavingPower(isSaving, device: sender.device, fence: sender.fence)
+            postOffice.setSavingPower(isSaving, device: sender.claimed.device, fence: sender.claimed.fence)
         case .end: end()
         case .release(let claim):
             guard let link else { return }
@@ -315,8 +312,8 @@ final class MQTTConnection: ChannelInboundHandler, DeadlineHolder {
     }
 
     private func close(_ app: AppNumber, awaitsToken: Bool = false) {
-        let slot = Slot(device: sender.device, app: app)
-        courier.services.postOffice.close(slot, fence: sender.fence, awaitsToken: awaitsToken)
+        let slot = Slot(device: sender.claimed.device, app: app)
+        courier.services.postOffice.close(slot, fence: sender.claimed.fence, awaitsToken: awaitsToken)
     }
 
     private func attach(_ terms: SessionTerms) {
@@ -331,8 +328,8 @@ final class MQTTConnection: ChannelInboundHandler, DeadlineHolder {
             fence: terms.fence
         )
         keepAlive.begin(terms, at: context?.eventLoop.now ?? .now())
-        keepAliveRegistration?.cancel()
-        keepAliveRegistration = loop.wheel.add(self)
+        keepAlive.registration?.cancel()
+        keepAlive.registration = loop.state.wheel.add(self)
     }
 
     private func end() {
@@ -340,7 +337,7 @@ final class MQTTConnection: ChannelInboundHandler, DeadlineHolder {
         // Before the peer can see the end: a peer that saw it may count on the device being away.
         perform(machine.disconnected(now: courier.clock.now()))
         // TLS sends its close_notify and waits some seconds for the peer's; then the socket is closed in any case.
-        if let context { TLSShutdown.begin(context, wheel: loop.wheel) }
+        if let context { TLSShutdown.begin(context, wheel: loop.state.wheel) }
     }
 
     private func log(_ fault: ConnectionFault) {

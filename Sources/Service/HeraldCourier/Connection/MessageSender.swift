@@ -12,14 +12,10 @@ final class MessageSender: DeadlineHolder {
     private let courier: CourierState
     private let loop: LoopState
     /// Nil once the connection is gone, so that neither holds the other.
-    private var connection: MQTTConnection?
-    private var context: ChannelHandlerContext?
-    /// Before CONNECT is accepted, the version in which it can be refused.
-    var version = MQTTVersion.v5
-    /// Bytes of the largest packet that the device accepts.
-    var maximumPacketSize = Int.max
-    private(set) var device = DeviceNumber(0)
-    private(set) var fence: UInt64 = 0
+    private var attached: (connection: MQTTConnection, context: ChannelHandlerContext)?
+    /// The terms of the device: before CONNECT is accepted, the version in which it can be refused; the bytes of a packet.
+    var accepts = (version: MQTTVersion.v5, packetBytes: Int.max)
+    private(set) var claimed = (device: DeviceNumber(0), fence: UInt64(0))
     private var window = DeliveryWindow(limit: 1)
     private var watch = EndWatch()
     private var channels: [ChannelFilter: ChannelSubscription] = [:]
@@ -28,10 +24,8 @@ final class MessageSender: DeadlineHolder {
     private var isSavingPower = false
     /// Whether an earlier connection of the session may have left something in flight.
     private var mayHaveUnacknowledged = false
-    /// Packets that are written and not flushed.
-    private var output: ByteBuffer?
-    /// Deliveries at QoS 0 in `output`.
-    private var unconfirmed: [Delivery] = []
+    /// Packets that are written and not flushed, and the deliveries at QoS 0 among them.
+    private var output: (bytes: ByteBuffer?, unconfirmed: [Delivery]) = (nil, [])
     private var writeTimeout: DeadlineRegistration?
     private(set) var deadline: NIODeadline?
 
@@ -41,16 +35,14 @@ final class MessageSender: DeadlineHolder {
     }
 
     func attach(_ connection: MQTTConnection, _ context: ChannelHandlerContext) {
-        self.connection = connection
-        self.context = context
+        attached = (connection, context)
     }
 
     // MARK: - The session
 
     func open(_ terms: SessionTerms) {
-        device = terms.device
-        fence = terms.fence
-        maximumPacketSize = terms.maximumPacketSize
+        claimed = (terms.device, terms.fence)
+        accepts.packetBytes = terms.maximumPacketSize
         isSavingPower = terms.isSavingPower
         window = DeliveryWindow(limit: terms.window)
         watch = EndWatch(terms.device, courier, window: &window)
@@ -75,9 +67,8 @@ final class MessageSender: DeadlineHolder {
         for subscription in channels.values { loop.broadcasts.remove(subscription) }
         channels = [:]
         endWriteTimeout()
-        connection = nil
-        context = nil
-        output = nil
+        attached = nil
+        output.bytes = nil
     }
 
     var unacknowledged: [UnacknowledgedNotification] { window.unacknowledged }
@@ -110,13 +101,15 @@ final class MessageSender: DeadlineHolder {
     func takeUnacknowledged() {
         guard mayHaveUnacknowledged else { return }
         mayHaveUnacknowledged = false
-        window.reserve(courier.takeovers.takeUnacknowledged(of: device))
+        window.reserve(courier.takeovers.takeUnacknowledged(of: claimed.device))
     }
 
     /// Sends the tokens of apps under the newest key.
     func renewTokens(of apps: [AppSubscription]) {
         for app in apps {
-            guard let token = courier.services.token(for: Slot(device: device, app: app.number)) else { continue }
+            guard let token = courier.services.token(for: Slot(device: claimed.device, app: app.number)) else {
+                continue
+            }
             window.enqueue(.token(app.number, token, qualityOfService: app.qualityOfService))
         }
         sendWaiting()
@@ -148,14 +141,14 @@ final class MessageSender: DeadlineHolder {
     }
 
     private func report(_ delivery: Delivery, _ result: DeliveryResult) {
-        let slot = Slot(device: device, app: delivery.app)
-        courier.services.postOffice.finished(slot, fence: fence, delivery: delivery.number, result: result)
+        let slot = Slot(device: claimed.device, app: delivery.app)
+        courier.services.postOffice.finished(slot, fence: claimed.fence, delivery: delivery.number, result: result)
     }
 
     /// Judges the end of the connection, before its deliveries go back to the post office.
     /// - Returns: The message that is withheld from now on, because the client cannot take it; nil mostly.
     func judge(_ end: PeerEnd) -> DeliveryWindow.Message? {
-        let withheld = watch.withheld(after: end, of: device, window, courier)
+        let withheld = watch.withheld(after: end, of: claimed.device, window, courier)
         guard let (message, identifier) = withheld else { return nil }
         if let identifier { _ = window.acknowledge(identifier) }
         if case .delivery(let delivery) = message { report(delivery, .endsConnection) }
@@ -165,7 +158,7 @@ final class MessageSender: DeadlineHolder {
 
     /// Sends the messages that wait, as far as the window and the socket allow.
     func sendWaiting() {
-        guard isOpen, let context else { return }
+        guard isOpen, let context = attached?.context else { return }
         let limit = courier.limits.configuration.outboundBytes
         while isOpen, context.channel.isWritable, let message = window.next {
             switch message {
@@ -173,7 +166,7 @@ final class MessageSender: DeadlineHolder {
             case .token(let app, let token, _): write(token, for: app)
             case .broadcast(let subscription): write(subscription)
             }
-            if (output?.readableBytes ?? 0) >= limit { flush() }
+            if (output.bytes?.readableBytes ?? 0) >= limit { flush() }
         }
     }
 
@@ -183,20 +176,20 @@ final class MessageSender: DeadlineHolder {
         if notification.isExpired(at: now), !notification.isExpired(at: courier.clock.certainTime()) {
             // After a jump of the clock: without the connection it goes back to the store, which withholds it.
             isOpen = false
-            context?.close(promise: nil)
+            attached?.context.close(promise: nil)
             return
         }
         guard !notification.isExpired(at: now), let topic = loop.topic(delivery.app, courier.services.registry) else {
             window.dropNext()
             return report(delivery, .expired)
         }
-        let isV5 = version == .v5
+        let isV5 = accepts.version == .v5
         if isV5 { loop.properties.describe(notification, now: now) }
         let properties = isV5 ? loop.properties : nil
         let sized = MQTTOutgoingPublish(topic: topic, packetIdentifier: delivery.qualityOfService > 0 ? 1 : nil)
         guard
-            maximumPacketSize == .max
-                || sized.size(properties, payloadBytes: notification.payload.count) <= maximumPacketSize
+            accepts.packetBytes == .max
+                || sized.size(properties, payloadBytes: notification.payload.count) <= accepts.packetBytes
         else {
             window.dropNext()
             return report(delivery, .tooLarge)
@@ -209,7 +202,7 @@ final class MessageSender: DeadlineHolder {
         )
         write { _ = publish.write(properties, payload: notification.payload, into: &$0) }
         watch.wrote(at: now)
-        if outgoing.packetIdentifier == nil { unconfirmed.append(delivery) }
+        if outgoing.packetIdentifier == nil { output.unconfirmed.append(delivery) }
     }
 
     private func write(_ token: DeviceToken, for app: AppNumber) {
@@ -220,8 +213,8 @@ final class MessageSender: DeadlineHolder {
             packetIdentifier: outgoing.packetIdentifier
         )
         let payload = Array(token.hex.utf8)
-        let properties = version == .v5 ? MQTTPropertyBlock() : nil
-        guard publish.size(properties, payloadBytes: payload.count) <= maximumPacketSize else {
+        let properties = accepts.version == .v5 ? MQTTPropertyBlock() : nil
+        guard publish.size(properties, payloadBytes: payload.count) <= accepts.packetBytes else {
             if let identifier = outgoing.packetIdentifier { _ = window.acknowledge(identifier) }
             return
         }
@@ -311,12 +304,12 @@ final class MessageSender: DeadlineHolder {
             return subscription.feed.count(.expired)
         }
         let packets = loop.packets(of: broadcast, topic: subscription.feed.topic, now: now)
-        guard packets.size(version, subscription.qualityOfService) <= maximumPacketSize else {
+        guard packets.size(accepts.version, subscription.qualityOfService) <= accepts.packetBytes else {
             window.dropNext()
             return subscription.feed.count(.tooLarge)
         }
         guard let outgoing = window.takeNext() else { return }
-        write { packets.write(version, packetIdentifier: outgoing.packetIdentifier, into: &$0) }
+        write { packets.write(accepts.version, packetIdentifier: outgoing.packetIdentifier, into: &$0) }
         subscription.sent(broadcast, isAcknowledged: outgoing.packetIdentifier != nil)
         watch.wrote(at: now, unconfirmed: outgoing.packetIdentifier == nil ? subscription : nil)
         if outgoing.packetIdentifier == nil { subscription.feed.count(.written) }
@@ -326,44 +319,44 @@ final class MessageSender: DeadlineHolder {
 
     /// Writes a packet; flushed at the end of the turn.
     func send(_ packet: MQTTPacket) {
-        guard context != nil else { return }
+        guard attached != nil else { return }
         var bytes = ByteBuffer()
         do {
-            try MQTTPacketEncoder.encode(packet, version: version, into: &bytes)
-            if bytes.readableBytes > maximumPacketSize {
+            try MQTTPacketEncoder.encode(packet, version: accepts.version, into: &bytes)
+            if bytes.readableBytes > accepts.packetBytes {
                 // Text for people gives way to the limit ([MQTT-3.1.2-24], [MQTT-3.2.2-19]).
                 bytes.clear()
-                try MQTTPacketEncoder.encode(packet, version: version, withoutText: true, into: &bytes)
+                try MQTTPacketEncoder.encode(packet, version: accepts.version, withoutText: true, into: &bytes)
             }
         } catch {
             return courier.logger.error("a packet could not be written", metadata: ["error": "\(error)"])
         }
-        guard bytes.readableBytes <= maximumPacketSize else {
+        guard bytes.readableBytes <= accepts.packetBytes else {
             // A device that cannot take the answer to its own packet cannot be served.
             isOpen = false
-            context?.close(promise: nil)
+            attached?.context.close(promise: nil)
             return
         }
         write { $0.writeBuffer(&bytes) }
     }
 
     private func write(_ body: (inout ByteBuffer) -> Void) {
-        guard let context else { return }
+        guard let context = attached?.context else { return }
         // Taken out while it is written to, so that it is not copied.
-        var buffer = output.take() ?? context.channel.allocator.buffer(capacity: 512)
+        var buffer = output.bytes.take() ?? context.channel.allocator.buffer(capacity: 512)
         body(&buffer)
-        output = buffer
+        output.bytes = buffer
     }
 
     /// Hands the written packets to TLS and the socket.
     func flush() {
-        guard let context, let buffer = output.take() else { return }
-        if unconfirmed.isEmpty {
+        guard let context = attached?.context, let buffer = output.bytes.take() else { return }
+        if output.unconfirmed.isEmpty {
             context.writeAndFlush(NIOAny(buffer), promise: nil)
         } else {
             // Nothing acknowledges QoS 0: what the socket has taken is delivered.
-            let written = unconfirmed
-            unconfirmed = []
+            let written = output.unconfirmed
+            output.unconfirmed = []
             let promise = context.eventLoop.makePromise(of: Void.self)
             promise.futureResult.assumeIsolated().whenSuccess { [self] in
                 for delivery in written { report(delivery, .written) }
@@ -392,6 +385,6 @@ final class MessageSender: DeadlineHolder {
 
     func deadlinePassed() {
         deadline = nil
-        connection?.writeTimedOut()
+        attached?.connection.writeTimedOut()
     }
 }

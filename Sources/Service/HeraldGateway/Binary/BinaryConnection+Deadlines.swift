@@ -15,16 +15,18 @@ extension BinaryConnection {
         let limits = service.binary
         switch phase {
         case .opening where authorization == nil:
-            if began + TimeAmount(limits.preface) <= now { return end(nil, context) }
+            if input.began + TimeAmount(limits.preface) <= now { return end(nil, context) }
         case .opening, .serving:
-            if let partialSince, inFlight.hasRoom, partialSince + TimeAmount(limits.frameTimeout) <= now {
+            if let partialSince = input.partialSince, inFlight.hasRoom,
+                partialSince + TimeAmount(limits.frameTimeout) <= now
+            {
                 service.logger.debug(
                     "binary connection ended",
                     metadata: ["reason": "a notification was not completed in time"]
                 )
                 return finish(context)
             }
-            if inFlight.count == 0, lastRead + TimeAmount(limits.idle) <= now { return end(nil, context) }
+            if inFlight.count == 0, input.lastRead + TimeAmount(limits.idle) <= now { return end(nil, context) }
         case .finishing(let until):
             if until <= now { return abandon(context) }
         case .draining(let until):

@@ -9,7 +9,7 @@ import NIOCore
 extension BinaryConnection {
     func take(_ request: BinaryNotification, as number: UInt64, _ now: WallTime) {
         guard let authorization, let handler = membership?.handler else { return }
-        if isTrustBehind, catchUp(.trust, request, number, for: handler) { return }
+        if catchUps.isTrustBehind, catchUp(.trust, request, number, for: handler) { return }
         func post(_ use: TopicUse?, _ send: (Completion) -> PostDecision) -> PostDecision {
             let first = validator.admission.begin(use, completions: handler)
             if case .undecided = first { return .refused(.serviceUnavailable, since: nil) }
@@ -22,7 +22,7 @@ extension BinaryConnection {
         case .refused(let refusal):
             if let part = refusal.restsOn {
                 if catchUp(part, request, number, for: handler) { return }
-                if unknown.removeValue(forKey: number) != nil { service.confirmations?.ended(isRefused: true) }
+                if catchUps.waiting.removeValue(forKey: number) != nil { service.confirmations?.ended(isRefused: true) }
             }
             return refuse(number, refusal, request)
         case .notification(let notification, let generation, let use, let hasHerald):
@@ -58,14 +58,17 @@ extension BinaryConnection {
         _ number: UInt64,
         for handler: any CompletionHandler
     ) -> Bool {
-        guard let confirmations = service.confirmations, unknown[number]?.confirmed.contains(part) != true else {
+        guard let confirmations = service.confirmations, catchUps.waiting[number]?.confirmed.contains(part) != true
+        else {
             return false
         }
-        unknown[number, default: (request, [])].confirmed.append(part)
+        catchUps.waiting[number, default: (request, [])].confirmed.append(part)
         let isUnderWay = confirmations.confirm(part) { isCaughtUp in
             handler.settle(number, isCaughtUp ? .decideAgain : .refused(.serviceUnavailable))
         }
-        if !isUnderWay { refuse(number, Refusal(.serviceUnavailable), unknown.removeValue(forKey: number)?.request) }
+        if !isUnderWay {
+            refuse(number, Refusal(.serviceUnavailable), catchUps.waiting.removeValue(forKey: number)?.request)
+        }
         return true
     }
 

@@ -35,37 +35,21 @@ final class BinaryConnection: ChannelDuplexHandler, RemovableChannelHandler, Loo
     }
 
     let service: BinaryService
-    var validator: BinaryValidator
-    private var rulesGeneration: UInt64
-    private let decoder: BinaryFrameDecoder
+    private var validators: MadeFromRules<BinaryValidator>
     private let loop: ProviderLoop<BinaryConnection>
     private let peer: HandshakePeer
-    let began: NIODeadline
     private(set) var authorization: BinaryAuthorization?
-    /// Whether its certificate is not valid here.
-    private let isRefused: Bool
     var ids = IdentifierSource()
+    var validator: BinaryValidator { validators.value }
 
     var phase = Phase.opening
     var inFlight: InFlightNotifications
-    /// Notifications that wait until this node has learned what other nodes know, by number, and what it has learned for them.
-    var unknown: [UInt64: (request: BinaryNotification, confirmed: [SharedPart])] = [:]
-    /// Whether this node may not know of certificates that other nodes have revoked.
-    private(set) var isTrustBehind = false
+    var catchUps = BinaryCatchUps()
     /// Notifications that are caught, until they are settled, by number.
     var caught: [UInt64: CaughtDraft] = [:]
-    private var input = ByteBuffer()
-    private(set) var lastRead: NIODeadline
-    /// When the incomplete notification began; nil if there is none.
-    private(set) var partialSince: NIODeadline?
-    private var drainedBytes = 0
-    private var isStopping = false
-    /// Whether the client has closed its output.
-    private var isInputOver = false
+    private(set) var input: BinaryInput
     private(set) var context: ChannelHandlerContext?
     var membership: (number: UInt64, handler: any CompletionHandler)?
-    private var isReadHeld = false
-    private var isTouched = false
     var deadline: NIODeadline?
 
     /// Begins after the TLS handshake; `now` is the event loop's time.
@@ -73,20 +57,11 @@ final class BinaryConnection: ChannelDuplexHandler, RemovableChannelHandler, Loo
         self.service = service
         self.loop = loop
         self.peer = peer
-        rulesGeneration = service.gateway.rules.generation
-        validator = service.validator
-        decoder = BinaryFrameDecoder(payloadBytes: service.binary.payloadBytes, frameBytes: service.binary.frameBytes)
+        validators = MadeFromRules(service.gateway.rules) { service.validator }
         inFlight = InFlightNotifications(limit: service.binary.notificationsInHand)
-        began = now
-        lastRead = now
-        switch service.identify(peer, listener: service.binary.environment) {
-        case .anonymous:
-            isRefused = false
-        case .provider(let identity, let environment):
+        input = BinaryInput(service.binary, now: now)
+        if let (identity, environment) = service.identify(peer, listener: service.binary.environment) {
             authorization = BinaryAuthorization(identity, environment)
-            isRefused = false
-        case .refused:
-            isRefused = true
         }
     }
 
@@ -97,8 +72,11 @@ final class BinaryConnection: ChannelDuplexHandler, RemovableChannelHandler, Loo
         deadline = context.eventLoop.now + Self.tick
         membership = loop.add(self)
         service.metrics.connections.increment()
-        if authorization != nil { peer.connection?.becameKnown() }
-        if isRefused { end(nil, context) }
+        if authorization != nil {
+            peer.connection?.becameKnown()
+        } else if peer.certificate != nil {
+            end(nil, context)
+        }
     }
 
     func handlerRemoved(context: ChannelHandlerContext) {
@@ -112,7 +90,7 @@ final class BinaryConnection: ChannelDuplexHandler, RemovableChannelHandler, Loo
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         var bytes = unwrapInboundIn(data)
-        lastRead = context.eventLoop.now
+        input.lastRead = context.eventLoop.now
         switch phase {
         case .opening:
             if bytes.getInteger(at: bytes.readerIndex, as: UInt8.self) == BinaryService.prefaceByte {
@@ -120,27 +98,27 @@ final class BinaryConnection: ChannelDuplexHandler, RemovableChannelHandler, Loo
             }
             guard authorization != nil else { return end(nil, context) }
             phase = .serving
-            input = bytes
+            input.append(&bytes)
             serve(context)
         case .serving:
-            if input.readableBytes == 0 { input = bytes } else { input.writeBuffer(&bytes) }
+            input.append(&bytes)
             serve(context)
         case .draining:
-            drainedBytes += bytes.readableBytes
-            if drainedBytes > service.binary.drainBytes { close(context) }
+            input.drainedBytes += bytes.readableBytes
+            if input.drainedBytes > service.binary.drainBytes { close(context) }
         case .finishing, .closed:
             break
         }
     }
 
     func read(context: ChannelHandlerContext) {
-        if mayRead { context.read() } else { isReadHeld = true }
+        if mayRead { context.read() } else { input.isReadHeld = true }
     }
 
     /// The client has closed its output, by TLS or only by TCP; it may still wait for an answer.
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         guard case ChannelEvent.inputClosed = event else { return context.fireUserInboundEventTriggered(event) }
-        isInputOver = true
+        input.isOver = true
         switch phase {
         case .opening: end(nil, context)
         case .serving: serve(context)
@@ -164,26 +142,20 @@ final class BinaryConnection: ChannelDuplexHandler, RemovableChannelHandler, Loo
         case .accepted:
             if inFlight.settle(number) { service.metrics.accepted.increment() }
         case .decideAgain:
-            guard let waiting = unknown[number] else { return }
-            authorization?.refresh(validator.admission)
+            guard let waiting = catchUps.waiting[number] else { return }
+            authorization?.refresh(service.admission)
             take(waiting.request, as: number, service.clock.now())
-            if unknown[number]?.confirmed == waiting.confirmed {
-                unknown[number] = nil
+            if catchUps.waiting[number]?.confirmed == waiting.confirmed {
+                catchUps.waiting[number] = nil
                 service.confirmations?.ended(isRefused: false)
             }
         case .refused(let refusalReason, let since):
-            refuse(number, Refusal(refusalReason, since: since), unknown.removeValue(forKey: number)?.request)
+            refuse(number, Refusal(refusalReason, since: since), catchUps.waiting.removeValue(forKey: number)?.request)
         case .unknown: if let context { close(context) }
         }
     }
 
-    func noteTouched() -> Bool {
-        defer { isTouched = true }
-        return !isTouched
-    }
-
-    func flushTouched() {
-        isTouched = false
+    func flushSettled() {
         guard let context else { return }
         serve(context)
     }
@@ -192,7 +164,6 @@ final class BinaryConnection: ChannelDuplexHandler, RemovableChannelHandler, Loo
 
     func stop() {
         guard let context else { return }
-        isStopping = true
         switch phase {
         case .opening: end(nil, context)
         case .serving: finish(context)
@@ -218,24 +189,19 @@ final class BinaryConnection: ChannelDuplexHandler, RemovableChannelHandler, Loo
     private func serve(_ context: ChannelHandlerContext) {
         if case .serving = phase {
             takeAll(context)
-            if isInputOver, inFlight.hasRoom { return finish(context) }
+            if input.isOver, inFlight.hasRoom { return finish(context) }
         }
         conclude(context)
         resumeReading(context)
     }
 
     private func takeAll(_ context: ChannelHandlerContext) {
-        guard input.readableBytes > 0, inFlight.hasRoom else { return }
+        guard !input.isEmpty, inFlight.hasRoom else { return }
         let now = service.clock.now()
-        if service.gateway.rules.isNewer(than: &rulesGeneration) { validator = service.validator }
-        authorization?.refresh(validator.admission)
-        isTrustBehind = service.confirmations?.isBehind(.trust) ?? false
-        while inFlight.hasRoom {
-            guard let frame = decoder.next(&input) else {
-                if input.readableBytes > 0, partialSince == nil { partialSince = context.eventLoop.now }
-                break
-            }
-            partialSince = nil
+        validators.refresh(service.gateway.rules) { service.validator }
+        authorization?.refresh(service.admission)
+        catchUps.isTrustBehind = service.confirmations?.isBehind(.trust) ?? false
+        while inFlight.hasRoom, let frame = input.next(at: context.eventLoop.now) {
             switch frame {
             case .notification(let notification):
                 let isAnswered = notification.form != .simple
@@ -249,13 +215,7 @@ final class BinaryConnection: ChannelDuplexHandler, RemovableChannelHandler, Loo
                 record(Refusal(fault: fault.status), identifier: fault.identifier)
             }
         }
-        // The rest of a burst moves to the front, and the memory of a large burst is released.
-        if input.readableBytes == 0 {
-            input = ByteBuffer()
-            partialSince = nil
-        } else {
-            input.discardReadBytes()
-        }
+        input.trim()
     }
 
     // MARK: - Reading and end
@@ -269,8 +229,8 @@ final class BinaryConnection: ChannelDuplexHandler, RemovableChannelHandler, Loo
     }
 
     private func resumeReading(_ context: ChannelHandlerContext) {
-        guard isReadHeld, mayRead else { return }
-        isReadHeld = false
+        guard input.isReadHeld, mayRead else { return }
+        input.isReadHeld = false
         context.read()
     }
 
@@ -290,7 +250,7 @@ final class BinaryConnection: ChannelDuplexHandler, RemovableChannelHandler, Loo
             let response = BinaryErrorResponse(failure.status, identifier: failure.reference.identifier ?? 0)
             end(failure.reference.isAnswered ? response : nil, context)
         } else if inFlight.count == 0 {
-            if isInputOver { end(nil, context) } else { abandon(context) }
+            if input.isOver { end(nil, context) } else { abandon(context) }
         }
     }
 
@@ -302,17 +262,16 @@ final class BinaryConnection: ChannelDuplexHandler, RemovableChannelHandler, Loo
     }
 
     func end(_ response: BinaryErrorResponse?, _ context: ChannelHandlerContext) {
-        let timeout = isStopping ? service.binary.stopDrain : service.binary.drainTimeout
+        let timeout = loop.isStopping ? service.binary.stopDrain : service.binary.drainTimeout
         phase = .draining(until: context.eventLoop.now + TimeAmount(timeout))
-        input = ByteBuffer()
-        partialSince = nil
+        input.drop()
         if let response {
             var buffer = context.channel.allocator.buffer(capacity: BinaryErrorResponse.byteCount)
             buffer.writeErrorResponse(response)
             context.writeAndFlush(wrapOutboundOut(buffer), promise: nil)
         }
         context.close(mode: .output, promise: nil)
-        if isInputOver { close(context) } else { resumeReading(context) }
+        if input.isOver { close(context) } else { resumeReading(context) }
     }
 
     func close(_ context: ChannelHandlerContext) {

@@ -27,29 +27,24 @@ struct BinaryService: Sendable {
     /// The first byte of HTTP/2 (RFC 9113 §3.4), which no binary notification begins with.
     static let prefaceByte = UInt8(ascii: "P")
 
-    /// The identity of a client.
-    enum Client {
-        /// A client without a certificate.
-        case anonymous
-        /// A provider and the environment that it selected.
-        case provider(ProviderCertificateIdentity, PushEnvironment)
-        /// A client whose certificate is not valid here.
-        case refused
-    }
-
     /// Identifies a client by its certificate; `listener` is the environment of names that imply none.
-    func identify(_ peer: HandshakePeer, listener: PushEnvironment) -> Client {
-        guard let certificate = peer.certificate else { return .anonymous }
+    /// - Returns: The provider and the environment that it selected; nil without a certificate, or with one that is not valid
+    ///   here.
+    func identify(
+        _ peer: HandshakePeer,
+        listener: PushEnvironment
+    ) -> (identity: ProviderCertificateIdentity, environment: PushEnvironment)? {
+        guard let certificate = peer.certificate else { return nil }
         let environment = peer.serverName.flatMap { PushEnvironment.named(by: $0) } ?? listener
         switch admission.identify(certificate: certificate, at: clock.now()) {
         case .success(let identity) where identity.environments.contains(environment):
-            return .provider(identity, environment)
+            return (identity, environment)
         case .success:
             logger.notice("provider certificate refused", metadata: ["reason": "it is for the other environment"])
         case .failure(let refusal):
             logger.notice("provider certificate refused", metadata: ["reason": "\(refusal.message)"])
         }
-        return .refused
+        return nil
     }
 
     /// Replaces a handler by an HTTP/2 connection, and passes the received bytes on to it.

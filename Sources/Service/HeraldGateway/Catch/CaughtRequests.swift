@@ -7,7 +7,7 @@ extension RequestHandler {
     /// Keeps what is known of a request before it is looked at, if it is a notification or a broadcast that is caught.
     func beginCatch(_ request: PendingRequest, _ environment: PushEnvironment, _ now: WallTime) {
         let fields = request.fields
-        let route = request.isAboutChannels ? RequestRoute(fields) : .notification
+        let route = request.answer.isAboutChannels ? RequestRoute(fields) : .notification
         let topic: Topic?
         switch route {
         case .notification:
@@ -47,7 +47,7 @@ extension RequestHandler {
         let refusalReason = refusal.refusalReason
         let isUnknown = [.missingProviderToken, .invalidProviderToken, .expiredProviderToken].contains(refusalReason)
         if !isUnknown { draft.message.sender = authorization.caughtSender }
-        if draft.message.slot == nil, !request.isAboutChannels {
+        if draft.message.slot == nil, !request.answer.isAboutChannels {
             draft.message.slot = RefusedRequest.slot(of: request.fields, service.admission)
         }
         draft.message.reason = refusalReason.reason
@@ -67,8 +67,8 @@ extension RequestHandler {
         guard let draft = request.caught else { return }
         request.caught = nil
         var message = draft.message
-        message.id = request.replyID?.text ?? message.id
-        message.uniqueID = request.replyUniqueID?.text ?? message.uniqueID
+        message.id = request.answer.id?.text ?? message.id
+        message.uniqueID = request.answer.uniqueID?.text ?? message.uniqueID
         message.status = status?.rawValue
         if status != nil {
             let delay = max(.nanoseconds(0), (request.drill?.answerAt ?? .uptimeNanoseconds(0)) - eventLoop.now)

@@ -22,13 +22,21 @@ final class ProviderConnection: ChannelDuplexHandler, LoopConnection {
     typealias OutboundIn = Never
     typealias OutboundOut = ByteBuffer
 
+    private struct Output {
+        var buffer = ByteBuffer()
+        /// Since when the client reads nothing; nil if it reads.
+        var blockedSince: NIODeadline?
+        /// Whether the channel waits to read until the client does.
+        var isReadHeld = false
+    }
+
     private let service: ProviderService
     private let loop: HTTP2Loop
     private let session: HTTP2Session
     private let requests: RequestHandler
     private var lifetime: ConnectionLifetime
-    private var refusedTokens: TokenBucket
-    private var refusedTokenCount = 0
+    /// Limits refused tokens, of which it has seen a number.
+    private var refusedTokens: (limit: TokenBucket, count: Int)
     /// Why the certificate is refused; the client learns it after its SETTINGS.
     private var certificateRefusal: RefusalReason?
     /// The listener's entry; nil once the provider is known.
@@ -37,12 +45,9 @@ final class ProviderConnection: ChannelDuplexHandler, LoopConnection {
     private var context: ChannelHandlerContext?
     /// The connection's number on its loop.
     private var number: UInt64?
-    private var output = ByteBuffer()
-    private var isReadHeld = false
-    private var blockedSince: NIODeadline?
+    private var output = Output()
     /// The timer of the next reply that a drill delays.
     private var delayTimer: (due: NIODeadline, task: Scheduled<Void>)?
-    private var isTouched = false
     private var isClosing = false
     private(set) var deadline: NIODeadline?
 
@@ -55,11 +60,12 @@ final class ProviderConnection: ChannelDuplexHandler, LoopConnection {
         let configuration = service.configuration
         let environment = ConnectionEnvironment(serverName: peer.serverName, listener: configuration.environment)
         lifetime = ConnectionLifetime(timeouts: configuration.timeouts, now: now)
-        refusedTokens = TokenBucket(
+        let limit = TokenBucket(
             capacity: configuration.refusedTokens,
             perSecond: configuration.refusedTokensPerSecond,
             now: now
         )
+        refusedTokens = (limit, 0)
         var identity: ProviderCertificateIdentity?
         if let certificate = peer.certificate {
             switch service.admission.identify(certificate: certificate, at: service.clock.now()) {
@@ -131,14 +137,14 @@ final class ProviderConnection: ChannelDuplexHandler, LoopConnection {
     }
 
     func read(context: ChannelHandlerContext) {
-        if blockedSince == nil { context.read() } else { isReadHeld = true }
+        if output.blockedSince == nil { context.read() } else { output.isReadHeld = true }
     }
 
     func channelWritabilityChanged(context: ChannelHandlerContext) {
         if context.channel.isWritable {
             flush(context)
-        } else if blockedSince == nil {
-            blockedSince = context.eventLoop.now
+        } else if output.blockedSince == nil {
+            output.blockedSince = context.eventLoop.now
         }
         context.fireChannelWritabilityChanged()
     }
@@ -162,13 +168,7 @@ final class ProviderConnection: ChannelDuplexHandler, LoopConnection {
         if let effect, let context { perform(effect, context) }
     }
 
-    func noteTouched() -> Bool {
-        defer { isTouched = true }
-        return !isTouched
-    }
-
-    func flushTouched() {
-        isTouched = false
+    func flushSettled() {
         if let context { flush(context) }
     }
 
@@ -209,10 +209,10 @@ final class ProviderConnection: ChannelDuplexHandler, LoopConnection {
             session.announce(streams: service.streams)
             becomeKnown()
         }
-        let refused = requests.refusedTokens - refusedTokenCount
+        let refused = requests.refusedTokens - refusedTokens.count
         guard refused > 0 else { return }
-        refusedTokenCount = requests.refusedTokens
-        if !refusedTokens.take(refused, now: now) { cutOff(context, .tokenFlood) }
+        refusedTokens.count = requests.refusedTokens
+        if !refusedTokens.limit.take(refused, now: now) { cutOff(context, .tokenFlood) }
     }
 
     private var isKnown: Bool { requests.isKnown && certificateRefusal == nil }
@@ -254,8 +254,8 @@ final class ProviderConnection: ChannelDuplexHandler, LoopConnection {
         if context.channel.isWritable {
             resumeReading(context)
             if session.isOver || lifetime.hasSentGoAway { close(context) }
-        } else if blockedSince == nil {
-            blockedSince = context.eventLoop.now
+        } else if output.blockedSince == nil {
+            output.blockedSince = context.eventLoop.now
         }
     }
 
@@ -264,17 +264,17 @@ final class ProviderConnection: ChannelDuplexHandler, LoopConnection {
         requests.countAccepted()
         var hasMore = true
         while hasMore, mayWrite() {
-            output.clear()
-            hasMore = session.drain(into: &output, upTo: service.configuration.writeBytes)
-            guard output.readableBytes > 0 else { return }
-            context.writeAndFlush(wrapOutboundOut(output), promise: nil)
+            output.buffer.clear()
+            hasMore = session.drain(into: &output.buffer, upTo: service.configuration.writeBytes)
+            guard output.buffer.readableBytes > 0 else { return }
+            context.writeAndFlush(wrapOutboundOut(output.buffer), promise: nil)
         }
     }
 
     private func resumeReading(_ context: ChannelHandlerContext) {
-        blockedSince = nil
-        guard isReadHeld else { return }
-        isReadHeld = false
+        output.blockedSince = nil
+        guard output.isReadHeld else { return }
+        output.isReadHeld = false
         context.read()
     }
 
@@ -318,9 +318,9 @@ final class ProviderConnection: ChannelDuplexHandler, LoopConnection {
         service.metrics.countCutOff(cause)
         service.logger.debug("provider connection cut off", metadata: ["reason": "\(cause.rawValue)"])
         if session.end != .notHTTP2 {
-            output.clear()
-            session.writeLastFrame(into: &output)
-            context.writeAndFlush(wrapOutboundOut(output), promise: nil)
+            output.buffer.clear()
+            session.writeLastFrame(into: &output.buffer)
+            context.writeAndFlush(wrapOutboundOut(output.buffer), promise: nil)
         }
         close(context)
     }
@@ -359,12 +359,12 @@ extension ProviderConnection {
         if requests.isKnown { session.announce(streams: service.streams) }
         let facts = ConnectionLifetime.Facts(
             requestCount: session.requestCount,
-            blockedSince: blockedSince,
+            blockedSince: output.blockedSince,
             blockIsOverdue: isBlockOverdue
         )
         perform(lifetime.tick(facts, now: now), context)
         flush(context)
         if let identity = requests.certificate, identity.expires < service.clock.now() { reviewCertificate() }
-        if session.requestCount == 0 { output = ByteBuffer() }
+        if session.requestCount == 0 { output.buffer = ByteBuffer() }
     }
 }

@@ -7,12 +7,8 @@ import NIOCore
 protocol LoopConnection: DeadlineHolder, SendableMetatype {
     /// A completion was settled; `now` is read once for all that are handled together.
     func settled(_ number: UInt64, _ outcome: CompletionOutcome, now: NIODeadline)
-    /// Marks the connection as having settled completions.
-    ///
-    /// - Returns: Whether this is the first mark since the last ``flushTouched()``.
-    func noteTouched() -> Bool
     /// Writes the answers of the settled completions.
-    func flushTouched()
+    func flushSettled()
     /// The service stops: the connection refuses new requests, answers pending ones, and ends.
     func stop()
 }
@@ -21,9 +17,17 @@ protocol LoopConnection: DeadlineHolder, SendableMetatype {
 ///
 /// Methods run on the loop unless they say otherwise. Generic, so that a completion is a direct call.
 final class ProviderLoop<Connection: LoopConnection>: Sendable {
+    private final class Member {
+        let connection: Connection
+        /// Whether it has settled completions whose answers are not written.
+        var isTouched = false
+
+        init(_ connection: Connection) { self.connection = connection }
+    }
+
     private struct State {
         let wheel: DeadlineWheel
-        var connections: [UInt64: Connection] = [:]
+        var members: [UInt64: Member] = [:]
         var lastNumber: UInt64 = 0
         var whenEmpty: EventLoopPromise<Void>?
         var isStopping = false
@@ -40,7 +44,7 @@ final class ProviderLoop<Connection: LoopConnection>: Sendable {
             eventLoop: eventLoop
         )
         self.state = state
-        inbox = LoopInbox(on: eventLoop) { Self.deliver($0, to: state.value.connections) }
+        inbox = LoopInbox(on: eventLoop) { Self.deliver($0, to: state.value.members) }
     }
 
     /// Adds a connection and watches its deadlines.
@@ -51,19 +55,22 @@ final class ProviderLoop<Connection: LoopConnection>: Sendable {
     func add(_ connection: Connection) -> (number: UInt64, handler: any CompletionHandler) {
         state.value.lastNumber += 1
         let number = state.value.lastNumber
-        state.value.connections[number] = connection
+        state.value.members[number] = Member(connection)
         state.value.wheel.add(connection)
         if state.value.isStopping {
             let state = state
-            eventLoop.execute { state.value.connections[number]?.stop() }
+            eventLoop.execute { state.value.members[number]?.connection.stop() }
         }
         return (number, CompletionInbox(inbox: inbox, connection: number))
     }
 
+    /// Whether the service stops.
+    var isStopping: Bool { state.value.isStopping }
+
     /// Removes a connection; later completions for it are dropped.
     func remove(_ number: UInt64) {
-        state.value.connections[number] = nil
-        guard state.value.connections.isEmpty else { return }
+        state.value.members[number] = nil
+        guard state.value.members.isEmpty else { return }
         state.value.whenEmpty?.succeed()
         state.value.whenEmpty = nil
     }
@@ -72,7 +79,7 @@ final class ProviderLoop<Connection: LoopConnection>: Sendable {
     func toEach(_ act: @escaping @Sendable (Connection) -> Void) {
         let state = state
         eventLoop.execute {
-            for connection in Array(state.value.connections.values) { act(connection) }
+            for member in Array(state.value.members.values) { act(member.connection) }
         }
     }
 
@@ -81,7 +88,7 @@ final class ProviderLoop<Connection: LoopConnection>: Sendable {
         let state = state
         eventLoop.execute {
             state.value.isStopping = true
-            for connection in Array(state.value.connections.values) { connection.stop() }
+            for member in Array(state.value.members.values) { member.connection.stop() }
         }
     }
 
@@ -90,25 +97,31 @@ final class ProviderLoop<Connection: LoopConnection>: Sendable {
         let promise = eventLoop.makePromise(of: Void.self)
         let state = state
         eventLoop.execute {
-            if state.value.connections.isEmpty { promise.succeed() } else { state.value.whenEmpty = promise }
+            if state.value.members.isEmpty { promise.succeed() } else { state.value.whenEmpty = promise }
         }
         // The promise cannot fail.
         try? await promise.futureResult.get()
     }
 
-    private static func deliver(_ completions: [SettledCompletion], to connections: [UInt64: Connection]) {
+    private static func deliver(_ completions: [SettledCompletion], to members: [UInt64: Member]) {
         let now = NIODeadline.now()
-        var touched: [Connection] = []
+        var touched: [Member] = []
         var last: (number: UInt64, connection: Connection)?
         for completion in completions {
             if last?.number != completion.connection {
-                guard let connection = connections[completion.connection] else { continue }
-                last = (completion.connection, connection)
-                if connection.noteTouched() { touched.append(connection) }
+                guard let member = members[completion.connection] else { continue }
+                last = (completion.connection, member.connection)
+                if !member.isTouched {
+                    member.isTouched = true
+                    touched.append(member)
+                }
             }
             last?.connection.settled(completion.number, completion.outcome, now: now)
         }
-        for connection in touched { connection.flushTouched() }
+        for member in touched {
+            member.isTouched = false
+            member.connection.flushSettled()
+        }
     }
 }
 

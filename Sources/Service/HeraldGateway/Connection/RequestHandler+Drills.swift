@@ -7,7 +7,9 @@ import NIOCore
 extension RequestHandler {
     /// The refusal of requests on a connection that is stopping.
     var stopRefusal: Refusal {
-        guard let stoppingDrill else { return Refusal(.shutdown, "the service is stopping; connect again") }
+        guard let stoppingDrill = ending.drill else {
+            return Refusal(.shutdown, "the service is stopping; connect again")
+        }
         return refusal(.shutdown, by: stoppingDrill, at: service.clock.now())
     }
 
@@ -82,8 +84,8 @@ extension RequestHandler {
             self.post(post, request)
         case .goAway(let refusalReason):
             self.post(post, request)
-            guard !hasSentGoAway else { return nil }
-            hasSentGoAway = true
+            guard !ending.hasSentGoAway else { return nil }
+            ending.hasSentGoAway = true
             session.goAway(refusalReason.map { Reply.body($0) } ?? [], upTo: highestStream)
             // Once it is written, the library drops the requests behind it that have arrived already.
             return .write
@@ -93,7 +95,7 @@ extension RequestHandler {
             return .drop
         case .shutdown:
             guard discard(post, request, as: .refusedByDrill) else { return nil }
-            stoppingDrill = stoppingDrill ?? verdict.cause
+            ending.drill = ending.drill ?? verdict.cause
             answer(request, refusing: refusal(.shutdown, by: verdict.cause, at: post.notification.received))
             return .stop
         }

@@ -25,9 +25,7 @@ final class RequestHandler {
     let service: ProviderService
     let session: HTTP2Session
     let eventLoop: any EventLoop
-    private var validator: RequestValidator
-    private var channelValidator: ChannelRequestValidator
-    private var rulesGeneration: UInt64
+    private var validators: MadeFromRules<(request: RequestValidator, channel: ChannelRequestValidator)>
     @exclusivity(unchecked) private(set) var authorization: ProviderAuthorization
     private var environment: ConnectionEnvironment
     @exclusivity(unchecked) private var ids = IdentifierSource()
@@ -36,10 +34,8 @@ final class RequestHandler {
     @exclusivity(unchecked) private var uncounted: (sender: SenderNumber, count: Int) = (.unknown, 0)
     /// The highest stream whose request was looked at.
     private(set) var highestStream: Int32 = 0
-    /// Whether a drill has sent GOAWAY.
-    var hasSentGoAway = false
-    /// The drill that stops the connection, in words.
-    var stoppingDrill: String?
+    /// Whether a drill has sent GOAWAY, and which one stops the connection, in words.
+    var ending: (hasSentGoAway: Bool, drill: String?) = (false, nil)
     /// Whether the request that was looked at again is refused for what no other node has either; nil if it was not refused
     /// before.
     var hasRefusedAgain: Bool? = false
@@ -61,9 +57,7 @@ final class RequestHandler {
         self.eventLoop = eventLoop
         self.authorization = authorization
         self.environment = environment
-        rulesGeneration = service.rules.generation
-        validator = service.validator
-        channelValidator = service.channelValidator
+        validators = MadeFromRules(service.rules) { (service.validator, service.channelValidator) }
     }
 
     /// Whether the connection has authenticated its provider.
@@ -77,10 +71,7 @@ final class RequestHandler {
 
     /// Prepares for a burst of requests: reloads rules and revalidates what is cached, if they may have changed.
     func beginBurst(_ now: WallTime) {
-        if service.rules.isNewer(than: &rulesGeneration) {
-            validator = service.validator
-            channelValidator = service.channelValidator
-        }
+        validators.refresh(service.rules) { (service.validator, service.channelValidator) }
         authorization.refresh(service.admission, now: now)
         // After the requests were read: whoever sent them has not heard of what other nodes do from here on.
         isTrustBehind = service.isBehind(.trust)
@@ -88,9 +79,10 @@ final class RequestHandler {
 
     /// Answers a request, now or by its completion.
     func answer(_ request: PendingRequest, _ now: WallTime, isStopping: Bool) -> ConnectionEffect? {
-        highestStream = max(highestStream, request.streamID)
-        request.explains = validator.rules.alwaysExplains || request.fields.value(of: .heraldExplain, is: "1")
-        request.isAboutChannels = RequestRoute.isAboutChannels(request.fields)
+        highestStream = max(highestStream, request.stream.id)
+        request.answer.explains =
+            validators.value.request.rules.alwaysExplains || request.fields.value(of: .heraldExplain, is: "1")
+        request.answer.isAboutChannels = RequestRoute.isAboutChannels(request.fields)
         guard !isStopping else {
             refuse(request, stopRefusal)
             return nil
@@ -98,11 +90,11 @@ final class RequestHandler {
         if isTrustBehind, catchUp(request, .trust) { return nil }
         let asked = environment.environment(of: request.fields)
         if service.catcher.isCatching { beginCatch(request, asked, now) }
-        guard !request.isAboutChannels else {
+        guard !request.answer.isAboutChannels else {
             answerAboutChannels(request, asked, now)
             return nil
         }
-        switch validator.decide(request, &authorization, environment: asked, ids: &ids, now: now) {
+        switch validators.value.request.decide(request, &authorization, environment: asked, ids: &ids, now: now) {
         case .refused(let refusal):
             confirm(request, refusal)
         case .notification(let notification, let generation, let use, let hasHerald):
@@ -174,14 +166,14 @@ final class RequestHandler {
         case .undecided:
             return refuse(request, FirstUseDecision.undecidedRefusal)
         }
-        request.replyID = givenID(request) ?? IdentifierText(notification.id)
-        if post.environment == .sandbox || validator.rules.alwaysSendsUniqueID {
-            request.replyUniqueID = IdentifierText(notification.uniqueID)
+        request.answer.id = givenID(request) ?? IdentifierText(notification.id)
+        if post.environment == .sandbox || validators.value.request.rules.alwaysSendsUniqueID {
+            request.answer.uniqueID = IdentifierText(notification.uniqueID)
         }
         session.keepPosted(request)
         let completion = Completion(handler: completions, number: request.number)
         let envelope = Envelope(notification, generation: post.generation, completion: completion)
-        if request.explains || request.caught != nil { request.envelope = envelope }
+        if request.answer.explains || request.caught != nil { request.answer.envelope = envelope }
         let decision =
             if let state {
                 service.sink.discard(envelope, as: state)
@@ -196,12 +188,12 @@ final class RequestHandler {
     }
 
     private func accept(_ request: PendingRequest, now: NIODeadline? = nil) {
-        let accepted = request.acceptance ?? .accepted
+        let accepted = request.answer.acceptance ?? .accepted
         service.metrics.count(accepted.status, after: (now ?? eventLoop.now) - request.begun)
         if uncounted.sender != authorization.sender { countAccepted() }
         uncounted = (authorization.sender, uncounted.count + 1)
         if request.drill != nil { recordUnheededDrill(of: request) }
-        guard let envelope = request.envelope else {
+        guard let envelope = request.answer.envelope else {
             endCatch(request, accepted)
             return send(accepted, to: request)
         }
@@ -211,7 +203,7 @@ final class RequestHandler {
         var reply = accepted
         reply.explanation = Array((Explanation.words(for: envelope, asksForPast: asksForPast) + drill).utf8)
         endCatch(request, reply)
-        send(request.explains ? reply : accepted, to: request)
+        send(request.answer.explains ? reply : accepted, to: request)
     }
 
     /// Counts the accepted requests of the credential, before their answers are written: together, because a count reads
@@ -229,7 +221,7 @@ final class RequestHandler {
         let isOverload = refusal.refusalReason == .serviceUnavailable && service.sink.isOverloaded
         let refusal = isOverload ? Refusal.overload : refusal
         if isOverload { holdBack(request) }
-        request.replyID = replyID(request)
+        request.answer.id = replyID(request)
         let now = service.clock.now()
         service.admission.count(authorization.sender, refused: 1, at: now)
         service.sink.refuse(at: now) {
@@ -241,18 +233,18 @@ final class RequestHandler {
     }
 
     private func replyID(_ request: PendingRequest) -> IdentifierText {
-        request.replyID ?? givenID(request) ?? IdentifierText(ids.identifier())
+        request.answer.id ?? givenID(request) ?? IdentifierText(ids.identifier())
     }
 
     /// Answers with a refusal; `retryAfter` is in seconds, and nil for the default of the reason.
     func answer(_ request: PendingRequest, refusing refusal: Refusal, retryAfter: Int? = nil) {
         service.metrics.count(refusal.refusalReason)
-        request.replyID = replyID(request)
-        request.replyUniqueID = nil
+        request.answer.id = replyID(request)
+        request.answer.uniqueID = nil
         // A drill withholds acceptances only.
         request.drill?.withholds = nil
         endCatch(request, refusal, retryAfter: retryAfter ?? refusal.refusalReason.retryAfter)
-        var reply = Reply(refusal, explains: request.explains)
+        var reply = Reply(refusal, explains: request.answer.explains)
         if let retryAfter { reply.retryAfter = Array("\(retryAfter)".utf8) }
         // The answer to HEAD has no body (RFC 9110 §9.3.2).
         if request.fields.value(of: .method, is: "HEAD") { reply.body = [] }
@@ -266,7 +258,7 @@ final class RequestHandler {
             service.sink.record(.answerWithheldByDrill, about: notification)
             return session.leaveUnanswered(request)
         }
-        guard delayed.isEnabled, drill.answerAt > eventLoop.now, request.isStreamOpen else {
+        guard delayed.isEnabled, drill.answerAt > eventLoop.now, request.stream.isOpen else {
             return session.reply(to: request, reply)
         }
         session.keepPosted(request)
@@ -275,7 +267,7 @@ final class RequestHandler {
 
     /// The provider's own identifier, if it is valid.
     private func givenID(_ request: PendingRequest) -> IdentifierText? {
-        request.fields.withValue(of: request.isAboutChannels ? .apnsRequestID : .apnsID) { text in
+        request.fields.withValue(of: request.answer.isAboutChannels ? .apnsRequestID : .apnsID) { text in
             NotificationID(utf8: text) == nil ? nil : IdentifierText(copying: text)
         } ?? nil
     }
@@ -287,7 +279,7 @@ final class RequestHandler {
         if service.isBehind(.channels), catchUp(request, .channels) { return }
         let given = request.fields.withValue(of: .apnsRequestID) { NotificationID(utf8: $0) } ?? nil
         let id = given ?? ids.identifier()
-        request.replyID = givenID(request) ?? IdentifierText(id)
+        request.answer.id = givenID(request) ?? IdentifierText(id)
         func perform(
             claiming use: TopicUse? = nil,
             unlessOverLimit isLimited: Bool = false,
@@ -310,7 +302,7 @@ final class RequestHandler {
             let completion = Completion(handler: first.claim ?? completions, number: request.number)
             hold(request, operation(channels, completion), first.claim)
         }
-        switch channelValidator.decide(
+        switch validators.value.channel.decide(
             request,
             RequestRoute(request.fields),
             id: id,
@@ -330,19 +322,19 @@ final class RequestHandler {
             answer(request, with: body)
         case .create(let app, let storage, let use):
             let channel = ChannelID.random()
-            request.acceptance = Reply(status: .created, channelID: Array(channel.base64.utf8))
+            request.answer.acceptance = Reply(status: .created, channelID: Array(channel.base64.utf8))
             let team = authorization.team
             perform(claiming: use, unlessOverLimit: true) { channels, completion in
                 channels.create(channel, for: app, storage: storage, team: team, completion: completion)
             }
         case .delete(let channel, let app):
-            request.acceptance = Reply(status: .noContent)
+            request.answer.acceptance = Reply(status: .noContent)
             perform { $0.delete(channel, of: app, completion: $1) }
         case .publish(let post, let use):
-            request.replyUniqueID = IdentifierText(post.uniqueID)
+            request.answer.uniqueID = IdentifierText(post.uniqueID)
             perform(claiming: use) { $0.publish(post, completion: $1) }
         case .unreadable(let post, let use):
-            request.replyUniqueID = IdentifierText(post.uniqueID)
+            request.answer.uniqueID = IdentifierText(post.uniqueID)
             prepare(
                 .accepted,
                 "discarded: the payload is not a JSON object, so no app could read it; the journal has it",
@@ -360,8 +352,8 @@ final class RequestHandler {
     /// Sets the reply of a request after its acceptance, with an explanation if the provider asks for one.
     private func prepare(_ reply: Reply, _ explanation: StaticString, _ request: PendingRequest) {
         var reply = reply
-        if request.explains { reply.explanation = explanation.withUTF8Buffer { Array($0) } }
-        request.acceptance = reply
+        if request.answer.explains { reply.explanation = explanation.withUTF8Buffer { Array($0) } }
+        request.answer.acceptance = reply
     }
 
     /// Answers as decided, or waits for the completion, which comes on a later turn of the loop.
@@ -371,7 +363,9 @@ final class RequestHandler {
         case .accepted:
             prepare(.accepted, "sent: the channel stores nothing, and Herald sends it to the subscribers now", request)
         case .pending:
-            if request.acceptance?.explanation == nil { prepare(request.acceptance ?? .accepted, "stored", request) }
+            if request.answer.acceptance?.explanation == nil {
+                prepare(request.answer.acceptance ?? .accepted, "stored", request)
+            }
         case .refused: break
         }
         switch claim?.follow(decision, number: request.number) ?? decision {

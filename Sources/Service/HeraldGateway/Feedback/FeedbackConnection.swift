@@ -35,17 +35,14 @@ final class FeedbackConnection: ChannelInboundHandler, RemovableChannelHandler, 
     private let peer: HandshakePeer
     private let identity: ProviderCertificateIdentity?
     private let list: FeedbackList?
-    /// Whether its certificate is not valid here.
-    private let isRefused: Bool
 
     private var phase: Phase
     private var context: ChannelHandlerContext?
     private var number: UInt64?
     private var prefaceWait: Scheduled<Void>?
     private var hasWaited = false
-    private var records: [FeedbackRecord]?
-    private var position = 0
-    private var tupleCount = 0
+    /// The list, once it is read, and how much of it is written.
+    private var written: (records: [FeedbackRecord], count: Int, tuples: Int)?
     private(set) var deadline: NIODeadline?
 
     /// Begins after the TLS handshake; `now` is the event loop's time.
@@ -64,21 +61,17 @@ final class FeedbackConnection: ChannelInboundHandler, RemovableChannelHandler, 
         self.peer = peer
         let configuration = service.feedback
         phase = .opening(until: now + TimeAmount(configuration.preface))
-        switch service.identify(peer, listener: configuration.environment) {
-        case .anonymous:
-            (identity, list, isRefused) = (nil, nil, false)
-        case .provider(let found, let environment):
+        if let (found, environment) = service.identify(peer, listener: configuration.environment) {
             identity = found
             list = FeedbackList(
                 source: service.feedbackSource,
                 apps: { [admission = service.admission] in FeedbackList.apps(found, environment, admission) },
                 limit: configuration.recordsPerConnection
             )
-            isRefused = false
             // Includes the time of the store.
             phase = .opening(until: now + TimeAmount(configuration.write))
-        case .refused:
-            (identity, list, isRefused) = (nil, nil, true)
+        } else {
+            (identity, list) = (nil, nil)
         }
     }
 
@@ -89,9 +82,12 @@ final class FeedbackConnection: ChannelInboundHandler, RemovableChannelHandler, 
         deadline = context.eventLoop.now + Self.tick
         number = loop.add(self).number
         service.metrics.feedbackConnections.increment()
-        guard !isRefused else { return abort(context) }
-        if identity != nil { peer.connection?.becameKnown() }
-        if let list { load(list, context) }
+        if let list {
+            peer.connection?.becameKnown()
+            load(list, context)
+        } else if peer.certificate != nil {
+            abort(context)
+        }
     }
 
     func handlerRemoved(context: ChannelHandlerContext) {
@@ -125,8 +121,7 @@ final class FeedbackConnection: ChannelInboundHandler, RemovableChannelHandler, 
     // MARK: - Completions: a reader posts nothing.
 
     func settled(_ number: UInt64, _ outcome: CompletionOutcome, now: NIODeadline) {}
-    func noteTouched() -> Bool { false }
-    func flushTouched() {}
+    func flushSettled() {}
 
     // MARK: - Service
 
@@ -176,17 +171,17 @@ final class FeedbackConnection: ChannelInboundHandler, RemovableChannelHandler, 
     }
 
     private func loaded(_ records: [FeedbackRecord]) {
-        self.records = records
+        written = (records, 0, 0)
         begin()
     }
 
     private func begin() {
-        guard let context, hasWaited, records != nil, case .opening = phase else { return }
+        guard let context, hasWaited, written != nil, case .opening = phase else { return }
         writeStep(context)
     }
 
     private func writeStep(_ context: ChannelHandlerContext) {
-        guard let records else { return }
+        guard let (records, position, _) = written else { return }
         guard position < records.count else { return finish(context) }
         phase = .writing(until: context.eventLoop.now + TimeAmount(service.feedback.write))
         let end = min(records.count, position + service.feedback.recordsPerStep)
@@ -195,10 +190,10 @@ final class FeedbackConnection: ChannelInboundHandler, RemovableChannelHandler, 
             let contents = TokenContents(slot: record.slot, generation: record.generation)
             for token in service.admission.tokens(of: contents) {
                 buffer.writeFeedbackTuple(FeedbackTuple(time: record.time, token: token))
-                tupleCount += 1
+                written?.tuples += 1
             }
         }
-        position = end
+        written?.count = end
         context.writeAndFlush(wrapOutboundOut(buffer)).assumeIsolated().whenComplete { result in
             guard let context = self.context, case .writing = self.phase else { return }
             switch result {
@@ -216,8 +211,8 @@ final class FeedbackConnection: ChannelInboundHandler, RemovableChannelHandler, 
 
     /// Deletes the list, which the reader has confirmed.
     private func deleteList() {
-        guard let records, !records.isEmpty else { return }
-        service.metrics.feedbackTuples.increment(by: tupleCount)
+        guard let (records, _, tuples) = written, !records.isEmpty else { return }
+        service.metrics.feedbackTuples.increment(by: tuples)
         let (source, logger) = (service.feedbackSource, service.logger)
         tasks.add {
             do {

@@ -20,6 +20,9 @@ struct ClosedStreams {
     /// All closed streams up to it count as reset.
     private var lastForgotten: Int32 = 0
 
+    /// Whether a GOAWAY is submitted, after which the library opens no streams and ignores their frames.
+    var isGoingAway = false
+
     /// Registers a HEADERS frame.
     /// - Returns: Whether it opens a stream.
     mutating func opens(_ streamID: Int32) -> Bool {

@@ -119,11 +119,11 @@ private func replyBody(
     var taken = 0
     let result = with(userData) { session in
         guard let flags, let request = session.request(streamID: streamID) else { return stop }
-        taken = min(buffer.count, request.replyBody.count - request.replyOffset)
-        let range = request.replyOffset..<request.replyOffset + taken
-        request.replyBody.withUnsafeBytes { buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[range])) }
-        request.replyOffset += taken
-        if request.replyOffset == request.replyBody.count { flags.pointee |= NGHTTP2_DATA_FLAG_EOF.rawValue }
+        taken = min(buffer.count, request.answer.body.count - request.answer.offset)
+        let range = request.answer.offset..<request.answer.offset + taken
+        request.answer.body.withUnsafeBytes { buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[range])) }
+        request.answer.offset += taken
+        if request.answer.offset == request.answer.body.count { flags.pointee |= NGHTTP2_DATA_FLAG_EOF.rawValue }
         return proceed
     }
     return result == proceed ? taken : Int(result)

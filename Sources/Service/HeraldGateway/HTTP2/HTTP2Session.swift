@@ -18,9 +18,7 @@ final class HTTP2Session {
     private let limits: HTTP2Limits
     private var library: OpaquePointer?
     private let responses = ResponseWriter()
-    private let bodyTimeout: TimeAmount
-    private let replyTimeout: TimeAmount
-    private let settingsTimeout: TimeAmount
+    private let timeouts: (body: TimeAmount, reply: TimeAmount, settings: TimeAmount)
     @exclusivity(unchecked) private var table: RequestTable
     @exclusivity(unchecked) private var bodies: BodyReservation
     @exclusivity(unchecked) private var scanner = FrameScanner()
@@ -30,14 +28,10 @@ final class HTTP2Session {
     @exclusivity(unchecked) private var streams: StreamLimit
     @exclusivity(unchecked) private var now: NIODeadline
     @exclusivity(unchecked) private var unconsumedBytes = 0
-    /// Requests that were answered before the client ended them.
-    private var answersBeforeEnd = 0
-    /// Whether a GOAWAY is submitted, after which the library opens no streams and ignores their frames.
-    private var isGoingAway = false
     /// Why the session is over; nil while it goes on.
     private(set) var end: SessionEnd?
     /// Whether the client's first SETTINGS arrived, which end the preface (RFC 9113 §3.4).
-    private(set) var hasClientSettings = false
+    var hasClientSettings: Bool { streams.hasClientSettings }
 
     /// - Parameters:
     ///   - limits: The limits on the peer.
@@ -48,9 +42,9 @@ final class HTTP2Session {
     init(limits: HTTP2Limits, streams: Int, bodies: BodyMemory, now: NIODeadline) throws {
         self.limits = limits
         self.now = now
-        bodyTimeout = TimeAmount(limits.bodyTimeout)
-        replyTimeout = TimeAmount(limits.replyTimeout)
-        settingsTimeout = TimeAmount(limits.settingsTimeout)
+        timeouts = (
+            TimeAmount(limits.bodyTimeout), TimeAmount(limits.replyTimeout), TimeAmount(limits.settingsTimeout)
+        )
         table = RequestTable(limit: limits.requestsInHand)
         self.bodies = BodyReservation(memory: bodies, free: limits.bodyBytes)
         flood = FloodGuard(limits, now: now)
@@ -72,7 +66,7 @@ final class HTTP2Session {
     func receive(_ bytes: UnsafeRawBufferPointer, now: NIODeadline) -> SessionEnd? {
         self.now = now
         guard end == nil else { return end }
-        if hasClientSettings { streams.received(at: now) }
+        streams.received(at: now)
         var position = 0
         var processed = 0
         while end == nil, let frame = scanner.next(in: bytes, at: &position) {
@@ -109,24 +103,24 @@ final class HTTP2Session {
 
     /// Answers a request, or releases it if its stream is gone.
     func reply(to request: PendingRequest, _ reply: Reply) {
-        guard request.isStreamOpen else { return table.release(request) }
+        guard request.stream.isOpen else { return table.release(request) }
         request.phase = .answered
-        request.deadline = now + replyTimeout
-        if !request.isEnded { answersBeforeEnd += 1 }
+        request.deadline = now + timeouts.reply
+        if !request.isEnded { table.answersBeforeEnd += 1 }
         request.body = []
-        request.replyBody = reply.body
+        request.answer.body = reply.body
         if responses.submit(reply, to: request, on: library) != 0 {
             // No memory: the client sees a reset instead of an answer.
-            nghttp2_submit_rst_stream(library, 0, request.streamID, NGHTTP2_INTERNAL_ERROR.rawValue)
+            nghttp2_submit_rst_stream(library, 0, request.stream.id, NGHTTP2_INTERNAL_ERROR.rawValue)
         }
     }
 
     /// Leaves a request without an answer: its stream is reset, or stays open until the client or the connection ends it.
     func leaveUnanswered(_ request: PendingRequest, resets: Bool = false) {
-        guard request.isStreamOpen else { return table.release(request) }
+        guard request.stream.isOpen else { return table.release(request) }
         table.leaveUnanswered(request)
         // Not REFUSED_STREAM, which would say that nothing happened (RFC 9113 §8.7).
-        if resets { nghttp2_submit_rst_stream(library, 0, request.streamID, NGHTTP2_INTERNAL_ERROR.rawValue) }
+        if resets { nghttp2_submit_rst_stream(library, 0, request.stream.id, NGHTTP2_INTERNAL_ERROR.rawValue) }
     }
 
     /// Returns the flow-control window of the bytes received since the last call; once per read burst.
@@ -177,7 +171,7 @@ final class HTTP2Session {
     ///   - disowning: Whether to declare all requests unprocessed.
     ///   - last: The last stream that is processed; nil for the last one that arrived.
     func goAway(_ json: [UInt8], disowning: Bool = false, upTo last: Int32? = nil) {
-        isGoingAway = true
+        closed.isGoingAway = true
         let last = last ?? (disowning ? 0 : nghttp2_session_get_last_proc_stream_id(library))
         nghttp2_submit_goaway(library, 0, last, NGHTTP2_NO_ERROR.rawValue, json, json.count)
     }
@@ -198,12 +192,12 @@ final class HTTP2Session {
     /// - Returns: false if a header block is overdue.
     func sweep(now: NIODeadline) -> Bool {
         self.now = now
-        if streams.isOverdue(settingsTimeout, now: now) { end = end ?? .settingsTimeout }
+        if streams.isOverdue(timeouts.settings, now: now) { end = end ?? .settingsTimeout }
         for request in table.pool {
             guard let deadline = request.deadline, deadline <= now else { continue }
             request.deadline = nil
-            guard request.isStreamOpen else { continue }
-            nghttp2_submit_rst_stream(library, 0, request.streamID, NGHTTP2_CANCEL.rawValue)
+            guard request.stream.isOpen else { continue }
+            nghttp2_submit_rst_stream(library, 0, request.stream.id, NGHTTP2_CANCEL.rawValue)
         }
         table.shrink()
         if !bodies.update() { dropBodies() }
@@ -224,7 +218,7 @@ final class HTTP2Session {
             return block.begin(for: nil, now: now)
         }
         streams.open += 1
-        request.open(streamID: frame.hd.stream_id, at: now, deadline: now + bodyTimeout)
+        request.open(streamID: frame.hd.stream_id, at: now, deadline: now + timeouts.body)
         let mark = UnsafeMutableRawPointer(bitPattern: request.index + 1)
         nghttp2_session_set_stream_user_data(library, frame.hd.stream_id, mark)
         flood.beganRequest()
@@ -245,13 +239,13 @@ final class HTTP2Session {
     func dataReceived(_ bytes: UnsafeBufferPointer<UInt8>, streamID: Int32) {
         unconsumedBytes += bytes.count
         guard let request = request(streamID: streamID), request.phase == .receiving else { return }
-        request.bodyByteCount += bytes.count
-        let kept = request.isBodyDropped ? 0 : min(limits.bodyBytes - request.body.count, bytes.count)
+        request.received.byteCount += bytes.count
+        let kept = request.received.isDropped ? 0 : min(limits.bodyBytes - request.body.count, bytes.count)
         if kept > 0 {
             request.body.append(contentsOf: bytes.prefix(kept))
             bodies.held += kept
         }
-        if request.bodyByteCount >= limits.drainedBodyBytes { completed(request) }
+        if request.received.byteCount >= limits.drainedBodyBytes { completed(request) }
     }
 
     func frameReceived(_ frame: nghttp2_frame_hd) {
@@ -263,7 +257,11 @@ final class HTTP2Session {
         case NGHTTP2_DATA.rawValue:
             if flags & NGHTTP2_FLAG_END_STREAM.rawValue != 0 { ended(frame.stream_id) }
         case NGHTTP2_SETTINGS.rawValue:
-            if flags & NGHTTP2_FLAG_ACK.rawValue != 0 { streams.acknowledged() } else { hasClientSettings = true }
+            if flags & NGHTTP2_FLAG_ACK.rawValue != 0 {
+                streams.acknowledged()
+            } else {
+                streams.hasClientSettings = true
+            }
         default:
             break
         }
@@ -279,7 +277,7 @@ final class HTTP2Session {
                 end = end ?? .resetFlood
                 return false
             }
-        } else if answersBeforeEnd > 0, type == NGHTTP2_DATA.rawValue || type == NGHTTP2_HEADERS.rawValue,
+        } else if table.answersBeforeEnd > 0, type == NGHTTP2_DATA.rawValue || type == NGHTTP2_HEADERS.rawValue,
             UInt32(frame.flags) & NGHTTP2_FLAG_END_STREAM.rawValue != 0,
             let request = request(streamID: frame.stream_id), !request.isEnded
         {
@@ -292,8 +290,8 @@ final class HTTP2Session {
     func streamClosed(_ streamID: Int32) {
         guard let request = request(streamID: streamID) else { return }
         streams.open -= 1
-        request.isStreamOpen = false
-        if request.phase == .answered, !request.isEnded { answersBeforeEnd -= 1 }
+        request.stream.isOpen = false
+        if request.phase == .answered, !request.isEnded { table.answersBeforeEnd -= 1 }
         switch request.phase {
         case .receiving:
             bodies.held -= request.body.count
@@ -308,7 +306,7 @@ final class HTTP2Session {
     func request(streamID: Int32) -> PendingRequest? {
         guard let mark = nghttp2_session_get_stream_user_data(library, streamID) else { return nil }
         let index = Int(bitPattern: mark) - 1
-        guard index < table.pool.count, table.pool[index].streamID == streamID else { return nil }
+        guard index < table.pool.count, table.pool[index].stream.id == streamID else { return nil }
         return table.pool[index]
     }
 
@@ -341,7 +339,7 @@ final class HTTP2Session {
             fallthrough
         case NGHTTP2_DATA.rawValue:
             // The library forgets closed streams, which would cost hundreds of bytes each.
-            guard nghttp2_session_find_stream(library, streamID) == nil, !isGoingAway else { return nil }
+            guard nghttp2_session_find_stream(library, streamID) == nil, !closed.isGoingAway else { return nil }
             return closed.error(on: streamID)
         default:
             return nil
@@ -351,7 +349,7 @@ final class HTTP2Session {
     /// The client has ended a request.
     private func ended(_ streamID: Int32) {
         guard let request = request(streamID: streamID) else { return }
-        if request.phase == .answered, !request.isEnded { answersBeforeEnd -= 1 }
+        if request.phase == .answered, !request.isEnded { table.answersBeforeEnd -= 1 }
         request.isEnded = true
         completed(request)
     }
@@ -368,7 +366,7 @@ final class HTTP2Session {
     private func dropBodies() {
         for request in table.pool where request.phase == .receiving && !request.body.isEmpty {
             request.body = []
-            request.isBodyDropped = true
+            request.received.isDropped = true
         }
         bodies.clear()
     }

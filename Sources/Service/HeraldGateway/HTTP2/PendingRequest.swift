@@ -23,20 +23,41 @@ final class PendingRequest {
         case answered
     }
 
+    /// The HTTP/2 stream of the request; 0 if the entry is not in use.
+    struct Stream {
+        var id: Int32 = 0
+        /// Whether it can still carry an answer.
+        var isOpen = false
+    }
+
+    /// The parts of the answer that are known before it is sent.
+    struct Answer {
+        /// `apns-id` or `apns-request-id`, and `apns-unique-id`.
+        var id: IdentifierText?
+        var uniqueID: IdentifierText?
+        /// Whether the provider asks for explanations (`herald-explain: 1`).
+        var explains = false
+        /// Whether the request concerns channels or broadcasts: its answer carries `apns-request-id`.
+        var isAboutChannels = false
+        /// The answer after acceptance; nil for ``Reply/accepted``.
+        var acceptance: Reply?
+        /// The notification's envelope; only kept for an explanation.
+        var envelope: Envelope?
+        /// The body, and how much of it the HTTP/2 layer has taken.
+        var body: [UInt8] = []
+        var offset = 0
+    }
+
     let index: Int
     /// Counts the uses of this entry, so that a late completion of an earlier request is recognized.
     var generation: UInt32 = 0
     @exclusivity(unchecked) var phase = Phase.free
-    var streamID: Int32 = 0
-    /// Whether the stream can still carry an answer.
-    var isStreamOpen = false
+    var stream = Stream()
     @exclusivity(unchecked) var fields = RequestFields()
     /// The body, up to ``HTTP2Limits/bodyBytes``.
     @exclusivity(unchecked) var body: [UInt8] = []
-    /// Bytes of the body that arrived, kept or dropped.
-    @exclusivity(unchecked) var bodyByteCount = 0
-    /// Whether the body was dropped for lack of memory (``BodyMemory``).
-    var isBodyDropped = false
+    /// Bytes of the body that arrived, and whether they were dropped for lack of memory (``BodyMemory``).
+    @exclusivity(unchecked) var received = (byteCount: 0, isDropped: false)
     /// Whether the client has ended the request; if not, the stream is reset after the answer.
     @exclusivity(unchecked) var isEnded = false
     /// The arrival of its header.
@@ -44,25 +65,12 @@ final class PendingRequest {
     /// The deadline of the stream's next step; nil while the post office has the request.
     @exclusivity(unchecked) var deadline: NIODeadline?
 
-    /// The identifiers in the answer: `apns-id` or `apns-request-id`, and `apns-unique-id`.
-    var replyID: IdentifierText?
-    var replyUniqueID: IdentifierText?
-    /// Whether the provider asks for explanations (`herald-explain: 1`).
-    var explains = false
-    /// Whether it concerns channels or broadcasts: its answer carries `apns-request-id`.
-    var isAboutChannels = false
+    var answer = Answer()
     /// The parts of the cluster's state that this node has learned for it, before it looked at it again.
     var confirmed: [SharedPart] = []
-    /// The answer after acceptance; nil for ``Reply/accepted``.
-    var acceptance: Reply?
     private(set) var drill: RequestDrill?
-    /// The notification's envelope; only kept for an explanation.
-    var envelope: Envelope?
     /// The request as it is caught; nil if it is not.
     var caught: CaughtDraft?
-    /// The body of the answer, and how much of it the HTTP/2 layer has taken.
-    var replyBody: [UInt8] = []
-    var replyOffset = 0
 
     init(index: Int) {
         self.index = index
@@ -72,8 +80,7 @@ final class PendingRequest {
     func open(streamID: Int32, at now: NIODeadline, deadline: NIODeadline) {
         generation &+= 1
         phase = .receiving
-        self.streamID = streamID
-        isStreamOpen = true
+        stream = Stream(id: streamID, isOpen: true)
         begun = now
         self.deadline = deadline
     }
@@ -81,25 +88,16 @@ final class PendingRequest {
     /// Ends the request; the memory of its fields stays for the next one.
     func close() {
         phase = .free
-        streamID = 0
-        isStreamOpen = false
+        stream = Stream()
         isEnded = false
         deadline = nil
         fields.clear()
         body = []
-        bodyByteCount = 0
-        isBodyDropped = false
-        replyID = nil
-        replyUniqueID = nil
-        explains = false
-        isAboutChannels = false
+        received = (0, false)
+        answer = Answer()
         confirmed = []
-        acceptance = nil
         drill = nil
-        envelope = nil
         caught = nil
-        replyBody = []
-        replyOffset = 0
     }
 
     /// The effects of drills, which were none so far.

@@ -8,6 +8,8 @@ struct RequestTable {
     /// Complete requests, oldest first; those before ``completeRead`` are taken.
     private var complete: [Int] = []
     private var completeRead = 0
+    /// Requests that were answered before the client ended them.
+    var answersBeforeEnd = 0
     /// Requests that a drill leaves unanswered.
     private var unansweredCount = 0
 

@@ -48,21 +48,21 @@ struct ResponseWriter: ~Copyable {
             }
         }
         add(":status", reply.status.digits)
-        return adding(request.isAboutChannels ? "apns-request-id" : "apns-id", request.replyID) {
-            adding("apns-unique-id", request.replyUniqueID) {
+        return adding(request.answer.isAboutChannels ? "apns-request-id" : "apns-id", request.answer.id) {
+            adding("apns-unique-id", request.answer.uniqueID) {
                 if !reply.body.isEmpty { add("content-type", "application/json") }
                 return reply.withFieldValues { retryAfter, explanation, channel in
                     if !retryAfter.isEmpty { add("retry-after", retryAfter, NGHTTP2_NV_FLAG_NONE) }
                     if !explanation.isEmpty { add("herald-explanation", explanation, NGHTTP2_NV_FLAG_NONE) }
                     if !channel.isEmpty { add("apns-channel-id", channel, NGHTTP2_NV_FLAG_NO_INDEX) }
                     guard !reply.body.isEmpty else {
-                        return nghttp2_submit_response(library, request.streamID, fields, count, nil)
+                        return nghttp2_submit_response(library, request.stream.id, fields, count, nil)
                     }
                     var body = nghttp2_data_provider(
                         source: nghttp2_data_source(ptr: nil),
                         read_callback: HTTP2Callbacks.readReplyBody
                     )
-                    return nghttp2_submit_response(library, request.streamID, fields, count, &body)
+                    return nghttp2_submit_response(library, request.stream.id, fields, count, &body)
                 }
             }
         }

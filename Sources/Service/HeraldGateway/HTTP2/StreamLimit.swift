@@ -17,6 +17,8 @@ struct StreamLimit {
     /// Announced and not acknowledged, oldest first; the last `unsent` are not on the wire yet.
     private var pending: [Int] = []
     private var unsent = 0
+    /// Whether the client's first SETTINGS arrived.
+    var hasClientSettings = false
     /// When the client sent something after SETTINGS that it has not acknowledged; nil if it has.
     private var ignoredSince: NIODeadline?
 
@@ -42,11 +44,11 @@ struct StreamLimit {
         effective = max(effective, announced)
     }
 
-    /// The client sent something after its own SETTINGS.
+    /// The client sent something; what it sends before its own SETTINGS does not count.
     ///
     /// A client that sends nothing need not read either, so its time begins with what it sends.
     mutating func received(at now: NIODeadline) {
-        if ignoredSince == nil, pending.count > unsent { ignoredSince = now }
+        if hasClientSettings, ignoredSince == nil, pending.count > unsent { ignoredSince = now }
     }
 
     /// Whether a client that sends has left SETTINGS unacknowledged for a time.

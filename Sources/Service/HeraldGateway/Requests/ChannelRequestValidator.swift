@@ -69,7 +69,7 @@ struct ChannelRequestValidator {
                 )
             )
         }
-        guard !request.isBodyDropped else { return .refused(.outOfBodyMemory) }
+        guard !request.received.isDropped else { return .refused(.outOfBodyMemory) }
         let app = App(topic: bundle, environment: environment)
         let isRegistered = use != nil && admission.isRegistered(bundle)
         // Before a device has the app, a claim would only keep the name from others.
@@ -85,7 +85,7 @@ struct ChannelRequestValidator {
         }
         switch route {
         case .createChannel:
-            return ChannelParser.storage(request.body, byteCount: request.bodyByteCount)
+            return ChannelParser.storage(request.body, byteCount: request.received.byteCount)
                 .asResult { .create(app, $0, claim) }
         case .readChannel(_, let id):
             return channel(id).asResult { .answer(ChannelParser.description(of: $0)) }
@@ -157,7 +157,7 @@ struct ChannelRequestValidator {
         }
         let isObject = PayloadScanner.survey(request.body).isObject
         let isAccepted = isObject || rules.takesUnreadablePayloads
-        if let refusal = ChannelParser.checkPayload(byteCount: request.bodyByteCount, isObject: isAccepted) {
+        if let refusal = ChannelParser.checkPayload(byteCount: request.received.byteCount, isObject: isAccepted) {
             throw refusal
         }
         let payload = request.body

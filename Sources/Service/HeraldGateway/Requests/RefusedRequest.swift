@@ -21,9 +21,9 @@ struct RefusedRequest {
         _ admission: Admission
     ) {
         let fields = request.fields
-        id = request.replyID?.id ?? .random()
+        id = request.answer.id?.id ?? .random()
         self.environment = environment
-        if request.isAboutChannels {
+        if request.answer.isAboutChannels {
             topic = RequestRoute(fields).bundle
             slot = nil
         } else {
@@ -38,7 +38,7 @@ struct RefusedRequest {
             sender: authorization.sender,
             pushType: RequestParser.pushType(fields) ?? nil,
             priority: priority ?? nil,
-            payloadBytes: request.bodyByteCount
+            payloadBytes: request.received.byteCount
         )
     }
 

@@ -12,14 +12,7 @@ final class ReloadableRules: Sendable {
     }
 
     /// The number of changes.
-    var generation: UInt64 { count.load(ordering: .acquiring) }
-
-    /// Whether the rules changed since a generation, which becomes the current one.
-    func isNewer(than known: inout UInt64) -> Bool {
-        let present = generation
-        defer { known = present }
-        return known != present
-    }
+    fileprivate var generation: UInt64 { count.load(ordering: .acquiring) }
 
     /// The current rules.
     var current: RequestRules { rules.withLock { $0 } }
@@ -27,5 +20,23 @@ final class ReloadableRules: Sendable {
     func replace(_ rules: RequestRules) {
         self.rules.withLock { $0 = rules }
         count.add(1, ordering: .releasing)
+    }
+}
+
+/// A value that a connection makes from the rules, and makes again once they change.
+struct MadeFromRules<Value> {
+    private(set) var value: Value
+    private var generation: UInt64
+
+    init(_ rules: ReloadableRules, _ make: () -> Value) {
+        generation = rules.generation
+        value = make()
+    }
+
+    mutating func refresh(_ rules: ReloadableRules, _ make: () -> Value) {
+        let present = rules.generation
+        guard generation != present else { return }
+        generation = present
+        value = make()
     }
 }

@@ -58,8 +58,8 @@ final class RequestValidator: Sendable {
         case .failure(let refusal): return .refused(refusal)
         }
         let kind = parsed.pushType ?? grant.kind
-        guard !request.isBodyDropped else { return .refused(.outOfBodyMemory) }
-        if let refusal = RequestParser.checkLength(request.bodyByteCount, kind: kind) { return .refused(refusal) }
+        guard !request.received.isDropped else { return .refused(.outOfBodyMemory) }
+        if let refusal = RequestParser.checkLength(request.received.byteCount, kind: kind) { return .refused(refusal) }
         let payload = PayloadScanner.survey(request.body)
         guard payload.isObject || rules.takesUnreadablePayloads else { return .refused(.unreadable) }
         switch admission.open(RequestParser.token(fields), for: grant.app, number: grant.number) {

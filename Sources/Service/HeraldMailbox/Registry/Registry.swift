@@ -284,14 +284,14 @@ extension Registry: RegistrySink {
             postOffice.forgetRegistration(slot)
             numbers.withLock { $0.count(former, as: nil) }
         case .feedbackCleared(let slot):
-            postOffice.feedback.forget([slot])
+            postOffice.records.feedback.forget([slot])
         }
     }
 
     private func apply(_ registration: Registration) {
         let former = postOffice.replaceRegistration(registration)
         let isNew = registration.isLive && !(former?.isLive(in: registration.generation) ?? false)
-        if isNew { postOffice.feedback.forget([registration.slot]) }
+        if isNew { postOffice.records.feedback.forget([registration.slot]) }
         numbers.withLock { numbers in
             numbers.count(former, as: registration)
             if isNew { numbers.apps.noteRegistration(registration.slot.app) }

@@ -81,9 +81,8 @@ package final class ServiceManager: Sendable {
 
     /// Tells that the process reads its configuration again; ``reloaded()`` ends it.
     package func reloading() {
-        var now = timespec()
-        clock_gettime(CLOCK_MONOTONIC, &now)
-        send(["RELOADING=1", "MONOTONIC_USEC=\(Int64(now.tv_sec) * 1_000_000 + Int64(now.tv_nsec) / 1000)"])
+        // The clock of DispatchTime is CLOCK_MONOTONIC on Linux, as systemd wants it.
+        send(["RELOADING=1", "MONOTONIC_USEC=\(DispatchTime.now().uptimeNanoseconds / 1000)"])
     }
 
     /// Tells that the configuration was read.

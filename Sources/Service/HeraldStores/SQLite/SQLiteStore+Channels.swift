@@ -4,7 +4,7 @@ package import HeraldModel
 
 extension SQLiteStore: ChannelStore {
     package func follow(_ sink: any ChannelSink) async throws {
-        channelReports.begin(sink, with: try await loadChannels())
+        reports.channels.begin(sink, with: try await loadChannels())
     }
 
     package func loadChannels() async throws -> [StoredChannel] {
@@ -13,7 +13,7 @@ extension SQLiteStore: ChannelStore {
 
     package func createChannel(_ channel: BroadcastChannel) async throws {
         try await change { database, _ in try ChannelTable.create(channel, database) }
-        channelReports.created(channel)
+        reports.channels.created(channel)
     }
 
     package func deleteChannel(_ id: ChannelID, at moment: WallTime) async throws {
@@ -21,7 +21,7 @@ extension SQLiteStore: ChannelStore {
             guard let stored = try ChannelTable.delete(id, database, damage) else { return }
             batch.record(JournalEvent(.discardedChannelDeleted, stored, at: moment))
         }
-        channelReports.deleted(id)
+        reports.channels.deleted(id)
     }
 
     package func publish(
@@ -29,9 +29,9 @@ extension SQLiteStore: ChannelStore {
         at moment: WallTime,
         _ done: @escaping @Sendable (Result<Void, any Error>) -> Void
     ) {
-        let numbered = channelReports.publish(broadcast, at: moment)
+        let numbered = reports.channels.publish(broadcast, at: moment)
         guard numbered.storedUntil != nil else { return done(.success(())) }
-        keepBroadcast(numbered, at: moment) { [channelReports] result in
+        keepBroadcast(numbered, at: moment) { [channelReports = reports.channels] result in
             if case .success = result {
                 channelReports.settled(numbered, isStored: true)
             } else {

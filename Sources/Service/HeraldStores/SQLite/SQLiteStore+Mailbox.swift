@@ -12,13 +12,13 @@ extension SQLiteStore: MailboxStore {
     package var count: Int { index.count }
 
     package func report(to reporter: any MailboxStoreReporter) {
-        self.reporter.current = reporter
+        reports.mailbox.current = reporter
     }
 
     package func put(_ envelope: Envelope, reason: StoreReason, tag: PutTag?, isNew: Bool) {
         guard !queue.append(.put(envelope, reason: reason, tag: tag, isNew: isNew)) else { return }
         // The writer has ended. The caller may hold the lock that the report needs, so another thread reports.
-        let reporter = reporter
+        let reporter = reports.mailbox
         DispatchQueue.global().async { reporter.current?.failed([envelope]) }
     }
 

@@ -17,8 +17,7 @@ package final class SQLiteStore: Sendable {
     let index: SharedIndex
     let readers: ReaderPool
     let gate: StoreGate
-    let reporter = WeakReporter()
-    let channelReports = LocalChannelReports()
+    let reports = (mailbox: WeakReporter(), channels: LocalChannelReports())
     /// The journal's new lines.
     package let feed = JournalFeed()
     /// The requests in each commit of the journal.
@@ -142,7 +141,7 @@ package final class SQLiteStore: Sendable {
             index: index,
             readers: readers,
             gate: gate,
-            reporter: reporter,
+            reporter: reports.mailbox,
             feed: feed,
             tallies: tallies,
             senders: senders,

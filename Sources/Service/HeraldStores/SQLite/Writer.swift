@@ -45,6 +45,21 @@ final class Writer {
         var answered: Set<Int> = []
     }
 
+    private struct Tables {
+        var segments: SegmentTable
+        var journal: JournalTable
+        var tallies: TallyTable
+        var senders: SenderTable
+
+        init(_ database: Database, _ store: Dependencies) throws {
+            segments = try SegmentTable(database)
+            var tallies = try TallyTable(database, store.configuration)
+            journal = try JournalTable(database) { tallies.recount($0, at: $1) }
+            self.tallies = tallies
+            senders = try SenderTable(store.senders, database)
+        }
+    }
+
     let store: Dependencies
     private let database: Database
     private let log: WriteAheadLogSize
@@ -56,10 +71,7 @@ final class Writer {
     var spaceCheckedAt: Duration?
     private let start = ContinuousClock.now
     private let transaction: TransactionStatements
-    private var segments: SegmentTable
-    private var journal: JournalTable
-    private var tallies: TallyTable
-    private var senders: SenderTable
+    private var tables: Tables
     private var batch: WriteBatch
     private let metrics = StoreMetrics()
 
@@ -71,11 +83,7 @@ final class Writer {
         schedule = WriterSchedule(store.configuration)
         backlog = WriteBacklog(queue: store.queue, reporter: store.reporter)
         transaction = try TransactionStatements(database)
-        segments = try SegmentTable(database)
-        var tallies = try TallyTable(database, store.configuration)
-        journal = try JournalTable(database) { tallies.recount($0, at: $1) }
-        self.tallies = tallies
-        senders = try SenderTable(store.senders, database)
+        tables = try Tables(database, store)
         batch = WriteBatch(index: store.index, nextSequence: settings.firstSequence)
     }
 
@@ -127,15 +135,15 @@ final class Writer {
         do {
             let (journalEnd, senderCount) = try transact {
                 try fillBatch(&commit)
-                try batch.write(to: &segments)
+                try batch.write(to: &tables.segments)
                 try settings.cover(batch.nextSequence, database)
-                let journalEnd = try journal.append(batch.journal)
+                let journalEnd = try tables.journal.append(batch.journal)
                 try writeTallies(upTo: journalEnd, isWanted: batch.wantsTallies)
-                return (journalEnd, try senders.append(upTo: batch.newestSender, database))
+                return (journalEnd, try tables.senders.append(upTo: batch.newestSender, database))
             }
-            journal.moved(to: journalEnd)
-            tallies.committed(batch.hourly)
-            senders.wrote(senderCount)
+            tables.journal.moved(to: journalEnd)
+            tables.tallies.committed(batch.hourly)
+            tables.senders.wrote(senderCount)
         } catch {
             failed(commit, error)
             return
@@ -143,7 +151,7 @@ final class Writer {
         let end = now
         metrics.committed(nanoseconds: (end - begin).wholeNanoseconds, batch.tally)
         settings.committed()
-        batch.updateIndex(segments.positions)
+        batch.updateIndex(tables.segments.positions)
         schedule.committed(urgent: commit.urgent, pagesInLog: log.pages, now: end)
         store.statistics.committed(changes: commit.changes)
         backlog.finish(count: commit.count, urgent: commit.urgent, bytes: commit.bytes)
@@ -151,7 +159,7 @@ final class Writer {
     }
 
     private func writeTallies(upTo end: Int64, isWanted: Bool) throws {
-        try tallies.write(batch.hourly, upTo: end, at: batch.now, now: now, isWanted: isWanted, database)
+        try tables.tallies.write(batch.hourly, upTo: end, at: batch.now, now: now, isWanted: isWanted, database)
     }
 
     private func report(_ commit: Commit) {
@@ -343,7 +351,7 @@ final class Writer {
         guard schedule.health != .failed else { return }
         do {
             try transact {
-                try writeTallies(upTo: journal.position, isWanted: true)
+                try writeTallies(upTo: tables.journal.position, isWanted: true)
                 try settings.close(database, nextSequence: batch.nextSequence)
             }
             try database.checkpoint(.truncate)
