@@ -72,7 +72,7 @@ import Testing
     }
 
     @Test func `a drill of the configuration needs its duration`() throws {
-        #expect(try DrillOptions.configured("drop --for 10m").duration == "10m")
+        #expect(try DrillOptions.configured("drop --for 10m").for == "10m")
         let error = try #require(throws: CommandError.self) { try DrillOptions.configured("drop") }
         #expect(error.message.contains("needs its duration"))
         let wrong = try #require(throws: CommandError.self) { try DrillOptions.configured("drop --fro 10m") }

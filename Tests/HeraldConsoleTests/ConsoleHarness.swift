@@ -2,6 +2,7 @@ import AsyncHTTPClient
 import Foundation
 import HTTPTypes
 import HeraldConsole
+import HeraldJSON
 import HeraldMailbox
 import HeraldModel
 import HeraldTestSupport
@@ -52,8 +53,7 @@ final class StandInAdministration: Sendable {
         serial: "0b",
         created: "x",
         expires: "y",
-        revoked: nil,
-        connected: true
+        revoked: nil
     )
 
     static let drill = DrillEntry(
@@ -227,7 +227,7 @@ struct ConsoleHarness {
         let body: String
 
         func decode<Value: Decodable>(_ type: Value.Type) throws -> Value {
-            try JSONDecoder().decode(type, from: Data(body.utf8))
+            try JSON.decode(type, from: Array(body.utf8))
         }
     }
 

@@ -46,13 +46,14 @@ import Testing
             let listed = try await harness.ask("GET", base + "/v1/drills", token: bearer)
             #expect(listed.body == "[]")
             #expect(try await harness.ask("POST", base + "/v1/drills/3/stop", token: bearer).status == 200)
+            #expect(try await harness.ask("POST", base + "/v1/drills/%33/stop", token: bearer).status == 200)
             #expect(try await harness.ask("POST", base + "/v1/drills/4/stop", token: bearer).status == 404)
             #expect(try await harness.ask("POST", base + "/v1/drills/x/stop", token: bearer).status == 400)
             #expect(try await harness.ask("POST", base + "/v1/drills/stop", token: bearer).body == "[]")
             #expect(try await harness.ask("POST", base + "/v1/drills", token: bearer, body: "{}").status == 400)
         }
         var wanted = DrillRequest(kind: "refuse")
-        (wanted.reason, wanted.duration, wanted.retryAfter, wanted.seed) = ("Shutdown", "5s", "3s", .max)
+        (wanted.reason, wanted.for, wanted.retryAfter, wanted.seed) = ("Shutdown", "5s", "3s", .max)
         #expect(harness.administration.drillsAsked.withLock { $0 } == [wanted])
     }
 

@@ -15,7 +15,7 @@ struct StandInJournal: JournalSearching {
             cursor: nil,
             complete: true,
             searchedBackTo: nil,
-            tookMilliseconds: 1,
+            tookMS: 1,
             missingNodes: []
         )
     }

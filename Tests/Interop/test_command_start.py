@@ -334,13 +334,6 @@ class TestFolders:
             with Provider(service, service.provider_certificate(topic), topic=topic) as provider:
                 assert provider.push(lost).status in (400, 410)
 
-    def test_a_ledger_from_before_the_first_release_is_refused(self, used):
-        service, _, _ = used
-        (service.data / "trust" / "ledger.db").rename(service.data / "trust" / "ledger.jsonl")
-        before = content(service.data)
-        assert "before its first release" in one_line(failed_start(service.data))
-        assert content(service.data) == before
-
     def test_a_database_of_a_newer_schema_is_reported(self, used):
         service, _, _ = used
         path = next(path for path in (service.data / "store").iterdir() if path.read_bytes()[:15] == b"SQLite format 3")

@@ -347,7 +347,7 @@ class TestRevocation:
                 answer = provider.push(parties.token)
                 assert_refused(answer, 403, "BadCertificate")
                 raise Disconnected
-            assert self.entry(shared, id)["revoked"] is not None
+            assert "revoked" in self.entry(shared, id)
             return taken
 
         # Not when all certificates are looked through, every ten seconds.
@@ -364,7 +364,7 @@ class TestRevocation:
             device.start(timeout=3)
         listed = json.loads(herald("device", "list", "--data", shared.data, "--json").stdout)
         (entry,) = [entry for entry in listed if entry["id"] == device.id]
-        assert entry["revoked"] is not None
+        assert "revoked" in entry
 
     def test_a_revoked_key_is_refused_on_an_open_connection(self, shared, parties):
         key, other = shared.provider_key(), shared.provider_key()
@@ -407,7 +407,7 @@ class TestRevocation:
     def test_a_second_revocation_is_harmless(self, shared):
         _, kid, _ = shared.provider_key("com.example.twice", team="TWICE00001")
         herald("provider", "revoke", "--data", shared.data, kid)
-        first = eventually(lambda: self.entry(shared, kid)["revoked"])
+        first = eventually(lambda: self.entry(shared, kid).get("revoked"))
         herald("provider", "revoke", "--data", shared.data, kid, check=False)
         assert self.entry(shared, kid)["revoked"] == first
 

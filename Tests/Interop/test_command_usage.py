@@ -6,6 +6,7 @@ import re
 import signal
 import socket
 import subprocess
+from urllib.parse import quote
 
 import pytest
 import yaml
@@ -14,6 +15,7 @@ from commands import failed_start, one_line
 from parties import assert_accepted, new_id
 from provider import HELLO, Provider, away_device, listening_device
 from service import HERALD, PATIENCE, ROOT, TEAM, TOPIC, eventually, herald
+from test_console_description import ask
 
 COMMANDS = [
     ["serve"], ["status"], ["init"], ["provider"], ["provider", "certificate"], ["provider", "key"], ["provider", "list"],
@@ -206,37 +208,49 @@ def test_an_impossible_request_is_reported_in_one_line(shared, tmp_path, argumen
 
 
 class TestLists:
-    KEYS = {"id", "kind", "serial", "team", "topics", "environments", "created", "expires", "revoked"}
+    def shown(self, service, path, unknown):
+        """The answer of the admin API without the members that only a service knows."""
+        status, _, text = ask(service, "GET", path)
+        assert status == 200
+        return {name: value for name, value in json.loads(text).items() if name not in unknown}
 
-    def test_credentials_have_one_shape(self, shared):
+    def test_a_credential_is_what_the_admin_api_shows(self, shared):
         topic = "com.example.listed"
         shared.provider_certificate(topic, f"{topic}.voip", environment="sandbox")
         key = shared.provider_key(topic, team="LISTED0001")
         listed = json.loads(herald("provider", "list", "--data", shared.data, "--json").stdout)
-        for entry in listed:
-            assert set(entry) == self.KEYS
         by_key = next(entry for entry in listed if entry["id"] == key[1])
         assert by_key == {
-            "id": key[1], "kind": "key", "serial": None, "team": "LISTED0001", "topics": [topic],
-            "environments": by_key["environments"], "created": by_key["created"], "expires": None, "revoked": None,
+            "id": key[1], "kind": "key", "team": "LISTED0001", "topics": [topic],
+            "environments": ["production", "sandbox"], "created": by_key["created"],
         }
-        assert sorted(by_key["environments"]) == ["production", "sandbox"]
         assert re.fullmatch(DAY, by_key["created"])
         by_certificate = next(entry for entry in listed if topic in entry["topics"] and entry["kind"] == "certificate")
+        assert set(by_certificate) == {"id", "kind", "serial", "topics", "environments", "created", "expires"}
         assert sorted(by_certificate["topics"]) == [topic, f"{topic}.voip"]
         assert by_certificate["environments"] == ["sandbox"]
         assert re.fullmatch("[0-9a-f]+", by_certificate["serial"])
         assert re.fullmatch(DAY, by_certificate["expires"])
-        assert by_certificate["revoked"] is None
+        counts = {"requests", "refused", "first_used", "last_used"}
+        for entry in (by_key, by_certificate):
+            assert entry == self.shown(shared, f"/v1/credentials/{quote(entry['id'])}", counts)
 
-    def test_devices_have_one_shape(self, shared):
+    def test_a_device_is_what_the_admin_api_shows(self, shared):
         _, id = shared.device("kitchen")
         listed = json.loads(herald("device", "list", "--data", shared.data, "--json").stdout)
         entry = next(entry for entry in listed if entry["id"] == id)
-        assert set(entry) == {"id", "name", "serial", "created", "expires", "revoked", "labels", "last_seen", "last_address"}
-        assert (entry["name"], entry["revoked"]) == ("kitchen", None)
+        assert set(entry) == {"id", "name", "serial", "created", "expires", "labels"}
+        assert entry == self.shown(shared, f"/v1/devices/{id}", {"connected", "waiting", "apps"})
         assert re.fullmatch("[0-9a-f]+", entry["serial"])
         assert re.fullmatch(DAY, entry["created"]) and re.fullmatch(DAY, entry["expires"])
+
+    def test_an_invitation_is_what_the_admin_api_shows(self, shared):
+        made = json.loads(herald("device", "invite", "--name", "cellar", "--data", shared.data, "--json").stdout)
+        assert made.pop("code") and (made["name"], made["state"], made["used"]) == ("cellar", "open", 0)
+        listed = json.loads(herald("device", "invitations", "--data", shared.data, "--json").stdout)
+        status, _, text = ask(shared, "GET", "/v1/invitations?limit=1000")
+        for entries in (listed, json.loads(text)["items"]):
+            assert [entry for entry in entries if entry["id"] == made["id"]] == [made]
 
     def test_the_default_list_is_a_table(self, shared):
         _, id = shared.device("bathroom")

@@ -128,7 +128,7 @@ final class ActivationRoutes: Sendable {
         let now = clock.now()
         try throttle.withLock { try Self.check(&$0, network, at: now) }
         let code = Self.password(field).flatMap { try? InvitationCode($0) }
-        var state: Invitation.State?
+        var state: InvitationState?
         do {
             if let code { state = try await trust.invitationState(of: code, at: now) }
         } catch let error as TrustError where error.code == .unavailable {
@@ -160,7 +160,7 @@ final class ActivationRoutes: Sendable {
         throw ActivationRefusal.tooMany("too many wrong invitation codes: try again later", after: wait)
     }
 
-    private static func words(_ code: InvitationCode?, _ state: Invitation.State?) -> String {
+    private static func words(_ code: InvitationCode?, _ state: InvitationState?) -> String {
         switch (code, state) {
         case (nil, _): "this is not an invitation code: compare it with the original"
         case (_, .used?): "this invitation code is used up: ask for another"

@@ -54,7 +54,7 @@ struct DeviceEnroll: AsyncParsableCommand {
             try await trust.devices.enroll(name: name, request: request, now: now)
         }
         try OutputFile.write(issued.pem, to: out)
-        if data.json { return try Terminal.sayJSON(RecordWithFile(record: issued.record, file: out)) }
+        if data.json { return try Terminal.sayJSON(RecordWithFile(record: DeviceEntry(issued.record), file: out)) }
         Terminal.say("device   \(issued.record.id)")
         Terminal.say("expires  \(issued.record.expires.rfc3339)")
         Terminal.say("file     \(out)")
@@ -90,13 +90,12 @@ struct DeviceList: AsyncParsableCommand {
             try await TrustChange.read(folder) { trust in
                 let selection = DeviceSelection(after: after, limit: PageRequest.limits.upperBound, text: search)
                 let page = try await trust.devices.page(selection)
-                return (page.items, page.next)
+                return (page.items.map { DeviceEntry($0) }, page.next)
             }
-        } row: { (device: EnrolledDevice) in
+        } row: { (device: DeviceEntry) in
             [
-                device.id.name, device.created.rfc3339, device.expires.rfc3339, device.revoked?.rfc3339 ?? "-",
-                device.sighting?.at.rfc3339 ?? "-", device.sighting?.address ?? "-",
-                DeviceLabel.text(device.labels.all), device.name ?? "",
+                device.id, device.created, device.expires, device.revoked ?? "-", device.lastSeen ?? "-",
+                device.lastAddress ?? "-", DeviceLabel.text(device.labels), device.name ?? "",
             ]
         }
     }
@@ -124,7 +123,7 @@ struct DeviceRevoke: AsyncParsableCommand {
         let device = try await TrustChange.make(in: try data.folder(), done: "revoked") { trust, now in
             try await trust.devices.revoke(id, now: now)
         }
-        if data.json { return try Terminal.sayJSON(device) }
+        if data.json { return try Terminal.sayJSON(DeviceEntry(device)) }
         Terminal.say("device \(device.id) is revoked")
     }
 }

@@ -67,7 +67,7 @@ struct DeviceInvite: AsyncParsableCommand {
                 count: count ?? 1,
                 uses: uses,
                 now: now
-            )
+            ).map { InvitationEntry($0.invitation, code: $0.code, at: now) }
         }
         if data.json {
             // Without --count an object, with it an array.
@@ -77,11 +77,12 @@ struct DeviceInvite: AsyncParsableCommand {
         let place = await serviceAddress(folder)
         for (number, one) in issued.enumerated() {
             if number > 0 { Terminal.say("") }
-            Terminal.say("invitation  \(one.invitation.id)")
-            Terminal.say("code        \(one.code.text)")
-            Terminal.say("expires     \(one.invitation.expires.rfc3339)")
+            let code = one.code ?? ""
+            Terminal.say("invitation  \(one.id)")
+            Terminal.say("code        \(code)")
+            Terminal.say("expires     \(one.expires)")
             if uses > 1 { Terminal.say("uses        \(uses)") }
-            Terminal.say("activate    HERALD_CODE=\(one.code.text) herald agent activate --service \(place)")
+            Terminal.say("activate    HERALD_CODE=\(code) herald agent activate --service \(place)")
         }
     }
 
@@ -118,13 +119,12 @@ struct DeviceInvitations: AsyncParsableCommand {
         try await Terminal.sayList(heading: data.json ? nil : heading) { after in
             try await TrustChange.read(folder) { trust in
                 let page = try await trust.invitations.page(after: after, limit: PageRequest.limits.upperBound)
-                return (page.items, page.next)
+                return (page.items.map { InvitationEntry($0, at: now) }, page.next)
             }
-        } row: { (invitation: Invitation) in
+        } row: { (invitation: InvitationEntry) in
             [
-                invitation.id, invitation.created.rfc3339, invitation.expires.rfc3339,
-                invitation.state(at: now).rawValue, "\(invitation.taken)/\(invitation.uses)",
-                invitation.used?.device.name ?? "-", invitation.name ?? "",
+                invitation.id, invitation.created, invitation.expires, invitation.state.rawValue,
+                "\(invitation.used)/\(invitation.uses)", invitation.device ?? "-", invitation.name ?? "",
             ]
         }
     }
@@ -148,7 +148,7 @@ struct DeviceWithdraw: AsyncParsableCommand {
 
     func run() async throws {
         let invitation = try await TrustChange.make(in: try data.folder()) { trust, now in
-            try await trust.invitations.withdraw(id, now: now)
+            InvitationEntry(try await trust.invitations.withdraw(id, now: now), at: now)
         }
         if data.json { return try Terminal.sayJSON(invitation) }
         Terminal.say("invitation \(id) is withdrawn")

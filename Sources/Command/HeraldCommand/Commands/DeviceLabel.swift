@@ -45,7 +45,7 @@ struct DeviceLabel: AsyncParsableCommand {
             }
             return try await trust.devices.setLabels(all, of: id)
         }
-        if data.json { return try Terminal.sayJSON(device) }
+        if data.json { return try Terminal.sayJSON(DeviceEntry(device)) }
         Terminal.say("device  \(device.id)")
         Terminal.say("labels  \(DeviceLabel.text(device.labels.all))")
     }

@@ -84,7 +84,7 @@ struct ProviderCertificate: AsyncParsableCommand {
             )
         }
         try OutputFile.write(issued.pem, to: out)
-        if data.json { return try Terminal.sayJSON(RecordWithFile(record: issued.record, file: out)) }
+        if data.json { return try Terminal.sayJSON(RecordWithFile(record: CredentialEntry(issued.record), file: out)) }
         Terminal.say("certificate  \(issued.record.id)")
         Terminal.say("topics       \(issued.record.topics.map(\.name).joined(separator: ", "))")
         Terminal.say("expires      \(issued.record.expires?.rfc3339 ?? "never")")
@@ -149,7 +149,9 @@ struct ProviderKeyCommand: AsyncParsableCommand {
         }
         let file = (out as NSString).appendingPathComponent(issued.fileName)
         try OutputFile.write(issued.pem, to: file)
-        if data.json { return try Terminal.sayJSON(RecordWithFile(record: issued.credential, file: file)) }
+        if data.json {
+            return try Terminal.sayJSON(RecordWithFile(record: CredentialEntry(issued.credential), file: file))
+        }
         say(issued.credential)
         Terminal.say("file    \(file)")
     }
@@ -165,7 +167,7 @@ struct ProviderKeyCommand: AsyncParsableCommand {
                 now: now
             )
         }
-        if data.json { return try Terminal.sayJSON(credential) }
+        if data.json { return try Terminal.sayJSON(CredentialEntry(credential)) }
         say(credential)
     }
 
@@ -195,13 +197,13 @@ struct ProviderList: AsyncParsableCommand {
         try await Terminal.sayList(heading: data.json ? nil : heading) { after in
             try await TrustChange.read(folder) { trust in
                 let page = try await trust.providers.page(after: after, limit: PageRequest.limits.upperBound)
-                return (page.items, page.next)
+                return (page.items.map { CredentialEntry($0) }, page.next)
             }
-        } row: { (credential: Credential) in
+        } row: { (credential: CredentialEntry) in
             [
                 credential.id, credential.kind.rawValue, credential.team ?? "-",
-                credential.environments.map(\.rawValue).sorted().joined(separator: ","),
-                credential.expires?.rfc3339 ?? "never", credential.revoked?.rfc3339 ?? "-",
+                credential.environments.map(\.rawValue).joined(separator: ","), credential.expires ?? "never",
+                credential.revoked ?? "-",
                 credential.topics.isEmpty ? "all of the team's" : credential.topics.map(\.name).joined(separator: ","),
             ]
         }
@@ -230,7 +232,7 @@ struct ProviderRevoke: AsyncParsableCommand {
         let credential = try await TrustChange.make(in: try data.folder(), done: "revoked") { trust, now in
             try await trust.providers.revoke(id, now: now)
         }
-        if data.json { return try Terminal.sayJSON(credential) }
+        if data.json { return try Terminal.sayJSON(CredentialEntry(credential)) }
         Terminal.say("\(credential.kind.rawValue) \(credential.id) is revoked")
     }
 }

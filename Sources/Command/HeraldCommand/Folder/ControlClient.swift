@@ -2,6 +2,7 @@ import AsyncHTTPClient
 import Foundation
 import HTTPTypes
 import HeraldConsole
+import HeraldJSON
 import HeraldModel
 import HeraldService
 import HeraldWeb
@@ -50,7 +51,7 @@ struct ControlClient: Sendable {
         body: Body
     ) async throws -> Answer {
         let row = operation.row
-        let body = Array(try JSONEncoder().encode(body))
+        let body = try JSON.encode(body)
         return try ControlClient.decode(
             Answer.self,
             try await exchange(row.method, row.uri([]), body: body).data
@@ -66,7 +67,7 @@ struct ControlClient: Sendable {
     ) async throws -> Answer? {
         let row = operation.row
         let (data, _) = try await exchange(row.method, row.uri(values), body: nil, accepting: [.notFound])
-        if (try? JSONDecoder().decode(WebFailure.self, from: data)) != nil { return nil }
+        if (try? JSON.decode(WebFailure.self, from: data)) != nil { return nil }
         return try ControlClient.decode(Answer.self, data)
     }
 
@@ -121,7 +122,7 @@ struct ControlClient: Sendable {
         _ path: String,
         body: [UInt8]?,
         accepting failures: [HTTPResponseStatus] = []
-    ) async throws -> (data: Data, headers: HTTPHeaders) {
+    ) async throws -> (data: [UInt8], headers: HTTPHeaders) {
         guard let url = URL(httpURLWithSocketPath: folder.controlSocketPath, uri: path) else {
             throw CommandError(.unreachable, "\(folder.controlSocketPath) cannot be the name of a socket")
         }
@@ -142,9 +143,9 @@ struct ControlClient: Sendable {
                 "the service on \(folder.path) does not answer at \(folder.controlSocketPath): check whether it runs"
             )
         }
-        let data = Data(answer.readableBytesView)
+        let data = Array(answer.readableBytesView)
         guard (200..<300).contains(status.code) || failures.contains(status) else {
-            let failure = try? JSONDecoder().decode(WebFailure.self, from: data)
+            let failure = try? JSON.decode(WebFailure.self, from: data)
             throw CommandError(.refused, failure?.error ?? "the service answered \(status.code)")
         }
         return (data, headers)
@@ -169,9 +170,9 @@ struct ControlClient: Sendable {
         return try outcome.get()
     }
 
-    private static func decode<Answer: Decodable>(_ type: Answer.Type, _ data: Data) throws -> Answer {
+    private static func decode<Answer: Decodable>(_ type: Answer.Type, _ data: [UInt8]) throws -> Answer {
         do {
-            return try JSONDecoder().decode(type, from: data)
+            return try JSON.decode(type, from: data)
         } catch {
             throw CommandError(.refused, "the service's answer cannot be read: does it run this version of Herald?")
         }

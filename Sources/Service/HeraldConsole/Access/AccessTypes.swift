@@ -1,3 +1,4 @@
+import HeraldJSON
 package import HeraldModel
 
 /// Body of `POST /v1/links`.
@@ -26,7 +27,7 @@ package struct SessionRequest: Codable, Sendable {
 }
 
 /// The caller's session or token.
-package struct SessionAnswer: Codable, Sendable {
+package struct SessionAnswer: Codable, SnakeCased, Sendable {
     package let name: String
     package let role: ConsoleRole
     package let proof: ConsoleCaller.Proof
@@ -36,16 +37,6 @@ package struct SessionAnswer: Codable, Sendable {
     package let environments: [PushEnvironment]
     /// The secret that the page sends in the field `herald-console`; only in the answer to signing in.
     let pageSecret: String?
-
-    private enum CodingKeys: String, CodingKey {
-        case name
-        case role
-        case proof
-        case mode
-        case drills
-        case environments
-        case pageSecret = "page_secret"
-    }
 
     init(
         _ member: ConsoleMember,

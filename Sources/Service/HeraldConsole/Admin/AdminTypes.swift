@@ -1,3 +1,4 @@
+import HeraldJSON
 package import HeraldMailbox
 package import HeraldModel
 
@@ -41,7 +42,7 @@ package enum JournalQuestion: Hashable, Sendable {
 }
 
 /// One line of the journal.
-package struct JournalEntry: Codable, Hashable, Sendable {
+package struct JournalEntry: Codable, SnakeCased, Hashable, Sendable {
     package let time: String
     /// `apns-id`.
     package let id: String
@@ -72,26 +73,6 @@ package struct JournalEntry: Codable, Hashable, Sendable {
     package let explanation: String?
     /// Node of a cluster that wrote the line; nil for a service that stands alone.
     package let node: String?
-
-    private enum CodingKeys: String, CodingKey {
-        case time
-        case id
-        case uniqueID = "unique_id"
-        case device
-        case topic
-        case environment
-        case state
-        case reason
-        case replacement
-        case devices
-        case provider
-        case type
-        case priority
-        case size
-        case status
-        case explanation
-        case node
-    }
 
     /// Makes an entry of an event; the caller looks up device, app and provider.
     package init(
@@ -167,24 +148,7 @@ package struct ChannelEntry: Codable, Hashable, Sendable {
 }
 
 /// An app whose name the service knows, or a topic that a team owns and no app has yet.
-package struct AppEntry: Codable, Hashable, Sendable {
-    /// The owner of a topic.
-    package struct Owner: Hashable, Sendable {
-        let team: String
-        let since: String
-        let origin: String
-
-        /// - Parameters:
-        ///   - team: The team.
-        ///   - since: The time of its claim.
-        ///   - origin: The reason for its claim: `use`, `credential` or `operator`.
-        package init(team: String, since: WallTime, origin: String) {
-            self.team = team
-            self.since = since.rfc3339
-            self.origin = origin
-        }
-    }
-
+package struct AppEntry: Codable, SnakeCased, Hashable, Sendable {
     package let topic: Topic
     /// Nil if no app has the topic yet.
     package let environment: PushEnvironment?
@@ -200,19 +164,13 @@ package struct AppEntry: Codable, Hashable, Sendable {
     /// Team that brought the name with a channel, if one did.
     package let team: String?
     /// Team that owns the topic, if one does.
-    package let owner: String?
-    package let ownerSince: String?
+    package var owner: String?
+    package var ownerSince: String?
     /// Why the team owns it: `use`, `credential` or `operator`.
-    package let ownerOrigin: String?
-
-    private enum CodingKeys: String, CodingKey {
-        case topic, environment, devices, channels, unused, created, device, team, owner
-        case ownerSince = "owner_since"
-        case ownerOrigin = "owner_origin"
-    }
+    package var ownerOrigin: String?
 
     /// Makes an entry of an app.
-    package init(_ usage: AppUsage, device: String?, team: String?, owner: Owner?) {
+    package init(_ usage: AppUsage, device: String? = nil, team: String? = nil) {
         topic = usage.record.app.topic
         environment = usage.record.app.environment
         devices = usage.devices
@@ -221,13 +179,10 @@ package struct AppEntry: Codable, Hashable, Sendable {
         created = usage.record.created.rfc3339
         self.device = device
         self.team = team
-        self.owner = owner?.team
-        ownerSince = owner?.since
-        ownerOrigin = owner?.origin
     }
 
     /// Makes an entry of a topic that no app has yet.
-    package init(_ topic: Topic, owner: Owner) {
+    package init(_ topic: Topic) {
         self.topic = topic
         environment = nil
         devices = 0
@@ -236,27 +191,17 @@ package struct AppEntry: Codable, Hashable, Sendable {
         created = nil
         device = nil
         team = nil
-        self.owner = owner.team
-        ownerSince = owner.since
-        ownerOrigin = owner.origin
     }
 }
 
 /// The service's time.
-package struct ClockReading: Codable, Hashable, Sendable {
+package struct ClockReading: Codable, SnakeCased, Hashable, Sendable {
     package let now: String
     /// Milliseconds since the UNIX epoch.
     package let milliseconds: Int64
     package let adjustable: Bool
     /// Jump of the machine's clock that nobody has accepted yet; nil without one, negative if it was set back.
     package let jumpSeconds: Int64?
-
-    private enum CodingKeys: String, CodingKey {
-        case now
-        case milliseconds
-        case adjustable
-        case jumpSeconds = "jump_seconds"
-    }
 
     package init(now: WallTime, adjustable: Bool, jump: Duration = .zero) {
         self.now = now.rfc3339

@@ -1,10 +1,11 @@
+import HeraldJSON
 package import HeraldModel
 import HeraldWeb
 
 // JSON of what is caught. Times are in UTC with milliseconds.
 
 /// A request of a provider that was kept with its payload and its answer.
-package struct CaughtEntry: Codable, Hashable, Sendable {
+package struct CaughtEntry: Codable, SnakeCased, Hashable, Sendable {
     /// The identifier in the answer: `apns-id`, or `apns-request-id` of a broadcast; nil at the binary interface if refused.
     package var id: String?
     package var uniqueID: String?
@@ -31,13 +32,6 @@ package struct CaughtEntry: Codable, Hashable, Sendable {
     package var tag: String?
     /// The number of findings of the payload's check.
     package var findings = 0
-
-    private enum CodingKeys: String, CodingKey {
-        case id, time, environment, interface, topic, device, provider, status, reason, explanation
-        case answered, headers, payload, tag, findings
-        case uniqueID = "unique_id"
-        case retryAfter = "retry_after"
-    }
 
     package init(id: String?, time: String, environment: PushEnvironment, interface: String) {
         self.id = id

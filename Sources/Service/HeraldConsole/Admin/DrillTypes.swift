@@ -1,5 +1,7 @@
+import HeraldJSON
+
 /// A request to start a drill, with the options of `herald drill start`.
-package struct DrillRequest: Codable, Hashable, Sendable {
+package struct DrillRequest: Codable, SnakeCased, Hashable, Sendable {
     /// `refuse`, `latency`, `silence`, `goaway`, `streams`, `drop` or `shutdown`.
     package var kind: String
     /// Reason string, for example `Unregistered`.
@@ -22,27 +24,10 @@ package struct DrillRequest: Codable, Hashable, Sendable {
     /// Interval at which that limit and the usual one alternate.
     package var every: String?
     /// `60s`; required for a configured drill.
-    package var duration: String?
-    /// `30s`: in place of ``duration`` the time after which it ends unless it is renewed.
+    package var `for`: String?
+    /// `30s`: in place of ``for`` the time after which it ends unless it is renewed.
     package var lease: String?
     package var seed: UInt64?
-
-    private enum CodingKeys: String, CodingKey {
-        case kind
-        case reason
-        case share
-        case first
-        case topic
-        case token
-        case latency
-        case retryAfter = "retry_after"
-        case accepted
-        case streams
-        case every
-        case duration = "for"
-        case lease
-        case seed
-    }
 
     package init(kind: String) {
         self.kind = kind
@@ -50,7 +35,7 @@ package struct DrillRequest: Codable, Hashable, Sendable {
 }
 
 /// A drill that is active, or has just ended.
-package struct DrillEntry: Codable, Hashable, Sendable {
+package struct DrillEntry: Codable, SnakeCased, Hashable, Sendable {
     package let id: Int
     package let kind: String
     /// Description.
@@ -65,19 +50,6 @@ package struct DrillEntry: Codable, Hashable, Sendable {
     package let seed: UInt64
     /// The nodes of a cluster at which it is active, of those that answered; nil for a service of one node.
     package var nodes: [String]?
-
-    private enum CodingKeys: String, CodingKey {
-        case id
-        case kind
-        case what
-        case from
-        case started
-        case ends
-        case secondsLeft = "seconds_left"
-        case hits
-        case seed
-        case nodes
-    }
 
     package init(
         id: Int,

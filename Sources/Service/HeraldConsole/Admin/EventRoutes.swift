@@ -29,7 +29,7 @@ final class EventRoutes: Sendable {
         var follower: (any LineFollower)?
         do {
             if kinds.contains(.lines), let lines = live.lines {
-                follower = try await lines.follow(search.removingPercentEncoding ?? search, after: try place(request))
+                follower = try await lines.follow(search, after: try place(request))
                 guard follower != nil else { throw WebRefusal(503, "too many pages watch the journal: close one") }
             }
         } catch {

@@ -1,3 +1,4 @@
+import HeraldJSON
 package import HeraldModel
 import HeraldWeb
 
@@ -71,7 +72,7 @@ package struct SendOrder: Decodable, Sendable {
 }
 
 /// The answer to a notification that the console sent.
-package struct SendAnswer: Codable, Hashable, Sendable {
+package struct SendAnswer: Codable, SnakeCased, Hashable, Sendable {
     /// Nil if there was no answer.
     package let status: Int?
     package let reason: String?
@@ -80,13 +81,7 @@ package struct SendAnswer: Codable, Hashable, Sendable {
     package let uniqueID: String?
     package let explanation: String?
     /// Milliseconds until the answer.
-    package let tookMilliseconds: Double
-
-    private enum CodingKeys: String, CodingKey {
-        case status, reason, id, explanation
-        case uniqueID = "unique_id"
-        case tookMilliseconds = "took_ms"
-    }
+    package let tookMS: Double
 
     package init(
         status: Int?,
@@ -94,14 +89,14 @@ package struct SendAnswer: Codable, Hashable, Sendable {
         id: String?,
         uniqueID: String? = nil,
         explanation: String?,
-        tookMilliseconds: Double
+        tookMS: Double
     ) {
         self.status = status
         self.reason = reason
         self.id = id
         self.uniqueID = uniqueID
         self.explanation = explanation
-        self.tookMilliseconds = tookMilliseconds
+        self.tookMS = tookMS
     }
 }
 

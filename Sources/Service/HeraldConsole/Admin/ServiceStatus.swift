@@ -1,7 +1,8 @@
+import HeraldJSON
 package import HeraldModel
 
 /// State of the service.
-package struct ServiceStatus: Codable, Hashable, Sendable {
+package struct ServiceStatus: Codable, SnakeCased, Hashable, Sendable {
     /// First and last time in the journal.
     package struct Journal: Codable, Hashable, Sendable {
         package let first: String
@@ -36,14 +37,6 @@ package struct ServiceStatus: Codable, Hashable, Sendable {
     package var diskFreeBytes: Int?
     /// Nil if this node's journal is empty, or cannot be read.
     package var journal: Journal?
-
-    private enum CodingKeys: String, CodingKey {
-        case version, pid, started, now, hostname, environments, mode, drills, catching, journal
-        case devicesConnected = "devices_connected"
-        case notificationsWaiting = "notifications_waiting"
-        case clockMovedSeconds = "clock_moved_seconds"
-        case diskFreeBytes = "disk_free_bytes"
-    }
 
     package init(version: String, pid: Int32, started: WallTime, now: WallTime) {
         self.version = version

@@ -1,3 +1,4 @@
+import HeraldJSON
 package import HeraldMailbox
 package import HeraldModel
 
@@ -61,7 +62,7 @@ package struct TallyQuestion: Codable, Hashable, Sendable {
 }
 
 /// Numbers of journal lines by hour.
-package struct TallyAnswer: Codable, Hashable, Sendable {
+package struct TallyAnswer: Codable, SnakeCased, Hashable, Sendable {
     /// Numbers of one hour.
     package struct Hour: Codable, Hashable, Sendable {
         /// The beginning of the hour.
@@ -77,14 +78,6 @@ package struct TallyAnswer: Codable, Hashable, Sendable {
     package let hours: [Hour]
     /// The nodes of a cluster whose numbers are missing.
     package let missingNodes: [String]
-
-    private enum CodingKeys: String, CodingKey {
-        case from
-        case to
-        case sums
-        case hours
-        case missingNodes = "missing_nodes"
-    }
 
     /// Adds up the numbers of nodes.
     package init(_ question: TallyQuestion, nodes: [[Int64: [String: Int]]], missingNodes: [String]) {

@@ -1,14 +1,10 @@
+import HeraldJSON
 package import HeraldModel
 
 /// A provider's certificate or key.
-package struct CredentialEntry: Codable, Hashable, Sendable {
-    package enum Kind: String, Codable, CaseIterable, Sendable {
-        case certificate
-        case key
-    }
-
+package struct CredentialEntry: Codable, SnakeCased, Hashable, Sendable {
     package let id: String
-    package let kind: Kind
+    package let kind: CredentialKind
     /// Lower-case hex; nil for a key.
     package let serial: String?
     package let team: String?
@@ -20,19 +16,13 @@ package struct CredentialEntry: Codable, Hashable, Sendable {
     /// First and last request with it since this service started.
     package var firstUsed: String?
     package var lastUsed: String?
-    /// Number of requests with it since this service started, and how many of them were refused.
-    package var requests = 0
-    package var refused = 0
-
-    private enum CodingKeys: String, CodingKey {
-        case id, kind, serial, team, topics, environments, created, expires, revoked, requests, refused
-        case firstUsed = "first_used"
-        case lastUsed = "last_used"
-    }
+    /// Number of requests with it since this service started, and how many of them were refused; nil if nobody counted them.
+    package var requests: Int?
+    package var refused: Int?
 
     package init(
         id: String,
-        kind: Kind,
+        kind: CredentialKind,
         serial: String?,
         team: String?,
         topics: [Topic],
@@ -80,7 +70,7 @@ package struct CertificateOrder: Codable, Hashable, Sendable {
 }
 
 /// An order to take a provider's public key.
-package struct KeyOrder: Codable, Hashable, Sendable {
+package struct KeyOrder: Codable, SnakeCased, Hashable, Sendable {
     /// P-256 in PEM.
     package let publicKey: String
     package let team: String
@@ -88,11 +78,6 @@ package struct KeyOrder: Codable, Hashable, Sendable {
     package let topics: [String]?
     /// Both without it.
     package let environments: [String]?
-
-    private enum CodingKeys: String, CodingKey {
-        case publicKey = "public_key"
-        case team, topics, environments
-    }
 
     package init(publicKey: String, team: String, topics: [String]? = nil, environments: [String]? = nil) {
         self.publicKey = publicKey

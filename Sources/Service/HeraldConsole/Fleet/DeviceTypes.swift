@@ -1,8 +1,9 @@
+import HeraldJSON
 package import HeraldMailbox
 package import HeraldModel
 
 /// An enrolled device.
-package struct DeviceEntry: Codable, Hashable, Sendable {
+package struct DeviceEntry: Codable, SnakeCased, Hashable, Sendable {
     package let id: String
     package let name: String?
     /// Lower-case hex.
@@ -11,8 +12,8 @@ package struct DeviceEntry: Codable, Hashable, Sendable {
     /// End of the newest certificate.
     package let expires: String
     package let revoked: String?
-    /// Whether it is connected now, to this node or another one of the cluster.
-    package let connected: Bool
+    /// Whether it is connected now, to this node or another one of the cluster; nil if no service was asked.
+    package var connected: Bool?
     package let labels: [String: String]
     /// The invitation that it used.
     package let invitation: String?
@@ -27,13 +28,6 @@ package struct DeviceEntry: Codable, Hashable, Sendable {
     /// Its apps, removed ones too; nil in a list.
     package var apps: [DeviceAppEntry]?
 
-    private enum CodingKeys: String, CodingKey {
-        case id, name, serial, created, expires, revoked, connected, labels, invitation, waiting, apps
-        case lastSeen = "last_seen"
-        case lastAddress = "last_address"
-        case connectedSince = "connected_since"
-    }
-
     package init(
         id: String,
         name: String?,
@@ -41,7 +35,6 @@ package struct DeviceEntry: Codable, Hashable, Sendable {
         created: String,
         expires: String,
         revoked: String?,
-        connected: Bool,
         labels: [String: String] = [:],
         invitation: String? = nil
     ) {
@@ -51,7 +44,6 @@ package struct DeviceEntry: Codable, Hashable, Sendable {
         self.created = created
         self.expires = expires
         self.revoked = revoked
-        self.connected = connected
         self.labels = labels
         self.invitation = invitation
     }
@@ -81,16 +73,11 @@ package struct DeviceAppEntry: Codable, Hashable, Sendable {
 }
 
 /// A stored notification, without its payload.
-package struct WaitingEntry: Codable, Hashable, Sendable {
+package struct WaitingEntry: Codable, SnakeCased, Hashable, Sendable {
     package let id: String
     package let uniqueID: String
     package let received: String
     package let expires: String?
-
-    private enum CodingKeys: String, CodingKey {
-        case id, received, expires
-        case uniqueID = "unique_id"
-    }
 
     package init(_ stored: StoredNotification) {
         let notification = stored.notification
@@ -125,15 +112,11 @@ package struct LabelsRequest: Codable, Hashable, Sendable {
 }
 
 /// An invitation for devices.
-package struct InvitationEntry: Codable, Hashable, Sendable {
-    package enum State: String, Codable, CaseIterable, Sendable {
-        case open, used, withdrawn, expired
-    }
-
+package struct InvitationEntry: Codable, SnakeCased, Hashable, Sendable {
     package let id: String
     /// The name of the devices; nil to take it from each device's request.
     package let name: String?
-    package let state: State
+    package let state: InvitationState
     package let created: String
     package let expires: String
     package let withdrawn: String?
@@ -147,15 +130,10 @@ package struct InvitationEntry: Codable, Hashable, Sendable {
     /// Only in the answer that makes it.
     package var code: String?
 
-    private enum CodingKeys: String, CodingKey {
-        case id, name, state, created, expires, withdrawn, uses, used, device, code
-        case lastUsed = "last_used"
-    }
-
     package init(
         id: String,
         name: String?,
-        state: State,
+        state: InvitationState,
         created: String,
         expires: String,
         withdrawn: String?,

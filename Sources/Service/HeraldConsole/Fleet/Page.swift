@@ -4,10 +4,6 @@ package struct Page<Item: Codable & Sendable>: Codable, Sendable {
     /// The key after which the next part begins, for `after`; nil at the end of the list.
     package let next: String?
 
-    private enum CodingKeys: String, CodingKey {
-        case items, next
-    }
-
     package init(items: [Item], next: String?) {
         self.items = items
         self.next = next

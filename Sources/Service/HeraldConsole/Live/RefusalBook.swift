@@ -1,9 +1,10 @@
+import HeraldJSON
 package import HeraldMailbox
 package import HeraldModel
 import Synchronization
 
 /// A group of refused requests, as the API shows it.
-package struct RefusalEntry: Codable, Hashable, Sendable {
+package struct RefusalEntry: Codable, SnakeCased, Hashable, Sendable {
     package struct Sample: Codable, Hashable, Sendable {
         package let time: String
         package let id: String
@@ -26,12 +27,6 @@ package struct RefusalEntry: Codable, Hashable, Sendable {
     package let perMinute: [Int]
     /// Newest first.
     package let samples: [Sample]
-
-    private enum CodingKeys: String, CodingKey {
-        case provider, topic, environment, reason, status, count, first, last, share
-        case perMinute = "per_minute"
-        case samples
-    }
 }
 
 /// Keeps the groups of refused requests; the store's thread feeds it.

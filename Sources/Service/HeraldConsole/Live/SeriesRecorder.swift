@@ -1,3 +1,4 @@
+import HeraldJSON
 package import HeraldModel
 import Synchronization
 
@@ -25,18 +26,12 @@ package enum SeriesRange: String, CaseIterable, Sendable {
 }
 
 /// The values of some series over a range.
-package struct SeriesAnswer: Codable, Sendable {
+package struct SeriesAnswer: Codable, SnakeCased, Sendable {
     package let stepSeconds: Int
     /// The end of the last step; absent before the first sample.
     package let end: String?
     /// Values by name, oldest first; null where unknown.
     package let series: [String: [Double?]]
-
-    private enum CodingKeys: String, CodingKey {
-        case stepSeconds = "step_seconds"
-        case end
-        case series
-    }
 }
 
 /// Keeps the recent values of the service's main metrics, in memory; about 0.6 MB.

@@ -1,3 +1,4 @@
+import Foundation
 import HTTPTypes
 import HeraldWeb
 package import Hummingbird
@@ -23,7 +24,8 @@ package struct Call<Body: Sendable>: Sendable {
     /// The value of a parameter in the path.
     /// - Throws: ``AdminError`` with what to write.
     package func path<Value>(_ parameter: Parameter<Value>) throws -> Value {
-        try parameter.read(try context.parameters.require(parameter.name))
+        let text = try context.parameters.require(parameter.name)
+        return try parameter.read(text.removingPercentEncoding ?? text)
     }
 
     /// The part of a list that the request asks for.

@@ -82,8 +82,8 @@ extension CredentialEntry: Described {
         "serial": ["pattern": "^[0-9a-f]+$"],
         "created expires revoked last_used": .time,
         "first_used": .time("First request since this service started."),
-        "requests": "Requests since this service started.",
-        "refused": "Those of them that were refused.",
+        "requests": .always("Requests since this service started."),
+        "refused": .always("Those of them that were refused."),
     ]
 }
 
@@ -91,7 +91,7 @@ extension DeviceEntry: Described {
     package static let members: [String: Fact] = [
         "serial": ["pattern": "^[0-9a-f]+$"],
         "created expires revoked": .time,
-        "connected": "Whether it is connected now.",
+        "connected": .always("Whether it is connected now."),
         "invitation": "The invitation that it used.",
         "last_seen": .time("The newest moment at which this node saw it."),
         "last_address": "The address of its newest connection to this node.",
@@ -129,7 +129,9 @@ extension DeviceTokenEntry: Described {
 
 extension InvitationRequest: Described {
     package static let members: [String: Fact] = [
-        "name": ["minLength": 1, "description": "The name of the devices; without it, the one of each device's request."],
+        "name": [
+            "minLength": 1, "description": "The name of the devices; without it, the one of each device's request.",
+        ],
         "uses": ["minimum": 1, "maximum": 100000, "default": 1, "description": "Devices that may use it."],
         "days": ["minimum": 1, "maximum": 365, "default": 1],
     ]

@@ -213,8 +213,7 @@ extension AdminAPI {
     )
     /// In one of the alphabets of base64.
     package static let channel = Parameter("id", ["type": "string"], "An identifier, as the list shows it.") {
-        segment in
-        let text = segment.removingPercentEncoding ?? segment
+        text in
         switch ChannelID.read(text.utf8) {
         case .channel(let id): return id
         case .unknown: throw AdminError(.notFound, "there is no channel \(text)")

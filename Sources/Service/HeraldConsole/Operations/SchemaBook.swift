@@ -21,7 +21,9 @@ extension CustomSchema {
 /// A fact about a member: its description and rules, as in JSON Schema.
 package struct Fact: Sendable, ExpressibleByStringLiteral, ExpressibleByDictionaryLiteral {
     var rules: JSON.Object = [:]
-    /// Whether the member is always there, and null in place of absent.
+    /// Whether the admin API always has the member, though its type can do without.
+    var isAlways = false
+    /// Whether the member is null in place of absent.
     var isNullable = false
 
     package init(stringLiteral words: String) { rules["description"] = .string(words) }
@@ -37,8 +39,14 @@ package struct Fact: Sendable, ExpressibleByStringLiteral, ExpressibleByDictiona
     package static func time(_ words: String) -> Fact { ["format": "date-time", "description": .string(words)] }
     package static func uuid(_ words: String) -> Fact { ["format": "uuid", "description": .string(words)] }
 
-    package static func orNull(_ words: String) -> Fact {
+    package static func always(_ words: String) -> Fact {
         var fact = Fact(stringLiteral: words)
+        fact.isAlways = true
+        return fact
+    }
+
+    package static func orNull(_ words: String) -> Fact {
+        var fact = always(words)
         fact.isNullable = true
         return fact
     }
@@ -106,7 +114,7 @@ package final class SchemaBook {
                 schema = .object(rules)
             }
             properties[name] = schema
-            if !probe.optional.contains(name) || fact?.isNullable == true { required.append(.string(name)) }
+            if !probe.optional.contains(name) || fact?.isAlways == true { required.append(.string(name)) }
         }
         var object: JSON.Object = ["type": "object"]
         if !required.isEmpty { object["required"] = .array(required) }

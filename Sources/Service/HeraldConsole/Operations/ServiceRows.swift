@@ -66,7 +66,7 @@ extension AdminAPI {
         ["type": "string"],
         "Names of series with commas between them, for example `received,delivered`; without it, all."
     ) { text in
-        let names = (text.removingPercentEncoding ?? text).split(separator: ",").map(String.init)
+        let names = text.split(separator: ",").map(String.init)
         guard !names.isEmpty, names.allSatisfy(SeriesRecorder.names.contains) else {
             let known = SeriesRecorder.names.joined(separator: ", ")
             throw AdminError(.badRequest, "names must be names of series with commas between them: \(known)")
@@ -101,7 +101,7 @@ extension AdminAPI {
         ["type": "string", "examples": ["counts,lines"]],
         "Kinds of events with commas between them; without it, all."
     ) { text in
-        let words = (text.removingPercentEncoding ?? text).split(separator: ",")
+        let words = text.split(separator: ",")
         let kinds = words.compactMap { LiveEvents.Kind(rawValue: String($0)) }
         guard !words.isEmpty, kinds.count == words.count else {
             let names = LiveEvents.Kind.allCases.map(\.rawValue).joined(separator: ", ")

@@ -1,3 +1,4 @@
+import HeraldJSON
 package import HeraldModel
 
 /// A search in the journal, as JSON.
@@ -36,7 +37,7 @@ package struct JournalSearchRequest: Codable, Hashable, Sendable {
 }
 
 /// Lines that a search found, newest first.
-package struct JournalSearchAnswer: Codable, Hashable, Sendable {
+package struct JournalSearchAnswer: Codable, SnakeCased, Hashable, Sendable {
     package let items: [JournalEntry]
     /// The place of the next page; nil if there are no more lines.
     package let cursor: String?
@@ -44,30 +45,23 @@ package struct JournalSearchAnswer: Codable, Hashable, Sendable {
     package let complete: Bool
     /// The earliest time that the search has come to.
     package let searchedBackTo: String?
-    package let tookMilliseconds: Int
+    package let tookMS: Int
     /// Nodes whose lines are missing, since they did not answer.
     package let missingNodes: [String]
-
-    private enum CodingKeys: String, CodingKey {
-        case items, cursor, complete
-        case searchedBackTo = "searched_back_to"
-        case tookMilliseconds = "took_ms"
-        case missingNodes = "missing_nodes"
-    }
 
     package init(
         items: [JournalEntry],
         cursor: String?,
         complete: Bool,
         searchedBackTo: String?,
-        tookMilliseconds: Int,
+        tookMS: Int,
         missingNodes: [String]
     ) {
         self.items = items
         self.cursor = cursor
         self.complete = complete
         self.searchedBackTo = searchedBackTo
-        self.tookMilliseconds = tookMilliseconds
+        self.tookMS = tookMS
         self.missingNodes = missingNodes
     }
 
@@ -78,13 +72,13 @@ package struct JournalSearchAnswer: Codable, Hashable, Sendable {
         try container.encode(cursor, forKey: .cursor)
         try container.encode(complete, forKey: .complete)
         try container.encode(searchedBackTo, forKey: .searchedBackTo)
-        try container.encode(tookMilliseconds, forKey: .tookMilliseconds)
+        try container.encode(tookMS, forKey: .tookMS)
         try container.encode(missingNodes, forKey: .missingNodes)
     }
 }
 
 /// The life of one notification.
-package struct JournalLife: Codable, Hashable, Sendable {
+package struct JournalLife: Codable, SnakeCased, Hashable, Sendable {
     /// A line in plain words.
     package struct Words: Codable, Hashable, Sendable {
         package let time: String
@@ -110,11 +104,6 @@ package struct JournalLife: Codable, Hashable, Sendable {
     package let state: String
     package let words: [Words]
     package let missingNodes: [String]
-
-    private enum CodingKeys: String, CodingKey {
-        case id, lines, final, state, words
-        case missingNodes = "missing_nodes"
-    }
 
     /// - Parameters:
     ///   - id: The identifier that was asked for.

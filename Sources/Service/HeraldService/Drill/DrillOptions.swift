@@ -68,7 +68,7 @@ package struct DrillOptions: ParsableArguments {
         request.accepted = accepted ? true : nil
         request.streams = streams
         request.every = every
-        request.duration = duration
+        request.for = duration
         request.lease = lease
         request.seed = seed
         return request

@@ -23,7 +23,7 @@ package enum DrillReader {
         try checkUse(request)
         let kind = try kind(request)
         let lease = try span(request.lease, "lease", DrillLimits.lease)
-        let duration = try span(request.duration, "for", DrillLimits.duration) ?? usualDuration
+        let duration = try span(request.for, "for", DrillLimits.duration) ?? usualDuration
         return Drill(
             kind: kind,
             target: try target(request, slot),
@@ -61,7 +61,7 @@ package enum DrillReader {
         guard request.topic == nil || request.token == nil else {
             throw DrillMistake(text: "use topic or token, not both: a token already belongs to one topic")
         }
-        guard request.duration == nil || request.lease == nil else {
+        guard request.for == nil || request.lease == nil else {
             throw DrillMistake(text: "use for or lease, not both: a lease lasts as long as it is renewed")
         }
     }

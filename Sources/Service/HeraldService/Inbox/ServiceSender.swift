@@ -106,7 +106,7 @@ final class ServiceSender: ConsoleSender {
                 id: receipt.id,
                 uniqueID: receipt.uniqueID,
                 explanation: receipt.explanation,
-                tookMilliseconds: took
+                tookMS: took
             )
         case .success(.refused(let refusal)):
             return SendAnswer(
@@ -114,7 +114,7 @@ final class ServiceSender: ConsoleSender {
                 reason: refusal.reason.text,
                 id: refusal.id,
                 explanation: refusal.explanation ?? refusal.reason.known?.explanation,
-                tookMilliseconds: took
+                tookMS: took
             )
         case .failure(let error):
             return SendAnswer(
@@ -122,7 +122,7 @@ final class ServiceSender: ConsoleSender {
                 reason: nil,
                 id: nil,
                 explanation: "not sent, or without an answer: \(error)",
-                tookMilliseconds: took
+                tookMS: took
             )
         }
     }

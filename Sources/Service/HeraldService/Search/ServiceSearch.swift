@@ -72,7 +72,7 @@ package struct ServiceSearch: JournalSearching {
             cursor: merged.cursor?.description,
             complete: merged.cursor == nil && missing.isEmpty,
             searchedBackTo: merged.searchedBackTo,
-            tookMilliseconds: Int(clamping: (ContinuousClock.now - begin).wholeMilliseconds),
+            tookMS: Int(clamping: (ContinuousClock.now - begin).wholeMilliseconds),
             missingNodes: missing.sorted()
         )
     }

@@ -1,6 +1,6 @@
 import HeraldConsole
 import HeraldCourier
-import HeraldIdentity
+package import HeraldIdentity
 import HeraldListener
 import HeraldMailbox
 package import HeraldModel
@@ -104,24 +104,14 @@ extension ServiceAdministration {
 
     private func entry(_ device: EnrolledDevice) -> DeviceEntry {
         let number = assembly.delivery.registry.number(of: device.id)
-        var entry = DeviceEntry(
-            id: device.id.name,
-            name: device.name,
-            serial: device.serial,
-            created: device.created.rfc3339,
-            expires: device.expires.rfc3339,
-            revoked: device.revoked?.rfc3339,
-            connected: number.map { isConnected($0) } ?? false,
-            labels: device.labels.all,
-            invitation: device.invitation
-        )
+        var entry = DeviceEntry(device)
+        entry.connected = number.map { isConnected($0) } ?? false
         if let link = number.flatMap({ assembly.delivery.postOffice.link(of: $0) }) as? MQTTConnectionLink {
             entry.connectedSince = link.connected.rfc3339
             entry.lastSeen = assembly.clock.now().rfc3339
             entry.lastAddress = link.address?.description
-        } else if let seen = assembly.listeners.courier.sightings.newest(of: device.id) ?? device.sighting {
-            entry.lastSeen = seen.at.rfc3339
-            entry.lastAddress = seen.address.isEmpty ? nil : seen.address
+        } else if let seen = assembly.listeners.courier.sightings.newest(of: device.id) {
+            entry.show(seen)
         }
         return entry
     }
@@ -152,9 +142,7 @@ extension ServiceAdministration {
                 now: now
             )
             guard let issued = made.first else { throw AdminError(.failed, "no invitation was made") }
-            var entry = InvitationEntry(issued.invitation, at: now)
-            entry.code = issued.code.text
-            return entry
+            return InvitationEntry(issued.invitation, code: issued.code, at: now)
         }
     }
 
@@ -166,19 +154,34 @@ extension ServiceAdministration {
     }
 }
 
+extension DeviceEntry {
+    /// The device as the trust folder has it.
+    package init(_ device: EnrolledDevice) {
+        self.init(
+            id: device.id.name,
+            name: device.name,
+            serial: device.serial,
+            created: device.created.rfc3339,
+            expires: device.expires.rfc3339,
+            revoked: device.revoked?.rfc3339,
+            labels: device.labels.all,
+            invitation: device.invitation
+        )
+        if let seen = device.sighting { show(seen) }
+    }
+
+    fileprivate mutating func show(_ seen: DeviceSighting) {
+        lastSeen = seen.at.rfc3339
+        lastAddress = seen.address.isEmpty ? nil : seen.address
+    }
+}
+
 extension InvitationEntry {
-    package init(_ invitation: Invitation, at now: WallTime) {
-        let state: State =
-            switch invitation.state(at: now) {
-            case .open: .open
-            case .used: .used
-            case .withdrawn: .withdrawn
-            case .expired: .expired
-            }
+    package init(_ invitation: Invitation, code: InvitationCode? = nil, at now: WallTime) {
         self.init(
             id: invitation.id,
             name: invitation.name,
-            state: state,
+            state: invitation.state(at: now),
             created: invitation.created.rfc3339,
             expires: invitation.expires.rfc3339,
             withdrawn: invitation.withdrawn?.rfc3339,
@@ -187,5 +190,6 @@ extension InvitationEntry {
             lastUsed: invitation.used?.at.rfc3339,
             device: invitation.used?.device.name
         )
+        self.code = code?.text
     }
 }

@@ -46,7 +46,7 @@ extension ServiceAdministration {
             )
         }
         try await reload(issued.record)
-        return IssuedCertificateEntry(credential: CredentialEntry(issued.record), certificate: issued.pem)
+        return IssuedCertificateEntry(credential: entry(issued.record), certificate: issued.pem)
     }
 
     func addKey(_ request: KeyOrder) async throws -> CredentialEntry {
@@ -60,14 +60,14 @@ extension ServiceAdministration {
             )
         }
         try await reload(credential)
-        return CredentialEntry(credential)
+        return entry(credential)
     }
 
     private func entry(_ credential: Credential) -> CredentialEntry {
         var entry = CredentialEntry(credential)
-        guard let use = assembly.storage.store.senders.use(of: credential.id) else { return entry }
-        (entry.firstUsed, entry.lastUsed) = (use.first.rfc3339, use.last.rfc3339)
-        (entry.requests, entry.refused) = (use.requests, use.refused)
+        let use = assembly.storage.store.senders.use(of: credential.id)
+        (entry.firstUsed, entry.lastUsed) = (use?.first.rfc3339, use?.last.rfc3339)
+        (entry.requests, entry.refused) = (use?.requests ?? 0, use?.refused ?? 0)
         return entry
     }
 
@@ -114,15 +114,20 @@ extension ServiceAdministration {
             let known = Set(usages.map { TopicScope.bundle(of: $0.record.app.topic) })
             entries += assembly.trust.providerTokens.credentials.claims.all.values
                 .filter { (topic == nil || $0.topic == topic) && !known.contains($0.topic) }
-                .map { AppEntry($0.topic, owner: AppEntry.Owner($0)) }
+                .map { claim in
+                    var entry = AppEntry(claim.topic)
+                    entry.show(claim)
+                    return entry
+                }
         }
         return Page(entries, page) { "\($0.topic) \($0.environment?.rawValue ?? "")" }
     }
 }
 
-extension AppEntry.Owner {
-    package init(_ claim: TopicClaim) {
-        self.init(team: claim.team, since: claim.since, origin: claim.origin.rawValue)
+extension AppEntry {
+    /// Names the team that owns the topic.
+    mutating func show(_ claim: TopicClaim?) {
+        (owner, ownerSince, ownerOrigin) = (claim?.team, claim?.since.rfc3339, claim?.origin.rawValue)
     }
 }
 
@@ -140,12 +145,13 @@ extension CredentialEntry {
             expires: nil,
             revoked: nil
         )
+        (requests, refused) = (0, 0)
     }
 
     package init(_ credential: Credential) {
         self.init(
             id: credential.id,
-            kind: credential.kind == .key ? .key : .certificate,
+            kind: credential.kind,
             serial: credential.serial,
             team: credential.team,
             topics: credential.topics,

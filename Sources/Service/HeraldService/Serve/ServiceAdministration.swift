@@ -134,19 +134,15 @@ package struct ServiceAdministration: Sendable {
     }
 
     func entry(_ usage: AppUsage) -> AppEntry {
-        let claim = assembly.trust.providerTokens.credentials.claims.claim(of: usage.record.app.topic)
-        let owner = claim.map { AppEntry.Owner($0) }
-        return switch usage.record.origin {
-        case .device(let number):
-            AppEntry(
-                usage,
-                device: assembly.delivery.registry.device(number)?.name ?? "#\(number.value)",
-                team: nil,
-                owner: owner
-            )
-        case .team(let team): AppEntry(usage, device: nil, team: team, owner: owner)
-        case nil: AppEntry(usage, device: nil, team: nil, owner: owner)
-        }
+        var entry =
+            switch usage.record.origin {
+            case .device(let number):
+                AppEntry(usage, device: assembly.delivery.registry.device(number)?.name ?? "#\(number.value)")
+            case .team(let team): AppEntry(usage, team: team)
+            case nil: AppEntry(usage)
+            }
+        entry.show(assembly.trust.providerTokens.credentials.claims.claim(of: entry.topic))
+        return entry
     }
 
     /// Revokes a peer, and applies it to open connections.

@@ -2,13 +2,8 @@ package import HeraldModel
 
 /// The operator's view of a provider's certificate, or of its key for provider tokens.
 package struct Credential: Hashable, Sendable {
-    package enum Kind: String, Hashable, Sendable, Codable {
-        case certificate
-        case key
-    }
-
     package let id: String
-    package let kind: Kind
+    package let kind: CredentialKind
     /// Lower-case hex; nil for keys.
     package let serial: String?
     package let team: String?
@@ -22,7 +17,7 @@ package struct Credential: Hashable, Sendable {
 
     package init(
         id: String,
-        kind: Kind,
+        kind: CredentialKind,
         serial: String?,
         team: String?,
         topics: [Topic],
@@ -97,47 +92,5 @@ package struct EnrolledDevice: Hashable, Sendable {
     package mutating func renew(with certificate: Certificate) {
         earlier.append(newest)
         newest = certificate
-    }
-}
-
-// Every member is always present, if necessary as null; times are RFC 3339 in UTC.
-
-extension Credential: Encodable {
-    private enum CodingKeys: String, CodingKey {
-        case id, kind, serial, team, topics, environments, created, expires, revoked
-    }
-
-    package func encode(to encoder: any Encoder) throws {
-        var container = encoder.container(keyedBy: CodingKeys.self)
-        try container.encode(id, forKey: .id)
-        try container.encode(kind, forKey: .kind)
-        try container.encode(serial, forKey: .serial)
-        try container.encode(team, forKey: .team)
-        try container.encode(topics, forKey: .topics)
-        try container.encode(environments.map(\.rawValue).sorted(), forKey: .environments)
-        try container.encode(created.rfc3339, forKey: .created)
-        try container.encode(expires?.rfc3339, forKey: .expires)
-        try container.encode(revoked?.rfc3339, forKey: .revoked)
-    }
-}
-
-extension EnrolledDevice: Encodable {
-    private enum CodingKeys: String, CodingKey {
-        case id, name, serial, created, expires, revoked, labels
-        case lastSeen = "last_seen"
-        case lastAddress = "last_address"
-    }
-
-    package func encode(to encoder: any Encoder) throws {
-        var container = encoder.container(keyedBy: CodingKeys.self)
-        try container.encode(id.name, forKey: .id)
-        try container.encode(name, forKey: .name)
-        try container.encode(serial, forKey: .serial)
-        try container.encode(created.rfc3339, forKey: .created)
-        try container.encode(expires.rfc3339, forKey: .expires)
-        try container.encode(revoked?.rfc3339, forKey: .revoked)
-        try container.encode(labels.all, forKey: .labels)
-        try container.encode(sighting?.at.rfc3339, forKey: .lastSeen)
-        try container.encode(sighting?.address, forKey: .lastAddress)
     }
 }

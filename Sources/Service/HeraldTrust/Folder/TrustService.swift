@@ -120,7 +120,7 @@ package final class TrustService: Sendable {
     package var authorities: [[UInt8]] { state.withLock { $0.authorities } }
 
     /// The state of a code's invitation; nil if it is unknown.
-    package func invitationState(of code: InvitationCode, at now: WallTime) async throws -> Invitation.State? {
+    package func invitationState(of code: InvitationCode, at now: WallTime) async throws -> InvitationState? {
         try await folder.invitations.find(code)?.state(at: now)
     }
 

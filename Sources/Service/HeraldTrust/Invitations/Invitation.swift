@@ -3,14 +3,6 @@ package import HeraldModel
 
 /// The operator's view of an invitation, without its code.
 package struct Invitation: Hashable, Sendable {
-    package enum State: String, Hashable, Sendable {
-        case open
-        /// By as many devices as may use it.
-        case used
-        case withdrawn
-        case expired
-    }
-
     package let id: String
     /// The name of the device; nil to take it from the device's request.
     package let name: String?
@@ -63,7 +55,7 @@ package struct Invitation: Hashable, Sendable {
         self.withdrawn = withdrawn
     }
 
-    package func state(at now: WallTime) -> State {
+    package func state(at now: WallTime) -> InvitationState {
         if taken >= uses { return .used }
         if withdrawn != nil { return .withdrawn }
         return now < expires ? .open : .expired
@@ -104,37 +96,4 @@ extension Invitation {
 package struct IssuedInvitation: Sendable {
     package let invitation: Invitation
     package let code: InvitationCode
-}
-
-extension Invitation: Encodable {
-    private enum CodingKeys: String, CodingKey {
-        case id, name, created, expires, uses, used, withdrawn, device
-        case lastUsed = "last_used"
-    }
-
-    // Every member is always present, if necessary as null; times are RFC 3339 in UTC.
-    package func encode(to encoder: any Encoder) throws {
-        var container = encoder.container(keyedBy: CodingKeys.self)
-        try container.encode(id, forKey: .id)
-        try container.encode(name, forKey: .name)
-        try container.encode(created.rfc3339, forKey: .created)
-        try container.encode(expires.rfc3339, forKey: .expires)
-        try container.encode(uses, forKey: .uses)
-        try container.encode(taken, forKey: .used)
-        try container.encode(used?.at.rfc3339, forKey: .lastUsed)
-        try container.encode(withdrawn?.rfc3339, forKey: .withdrawn)
-        try container.encode(used?.device.name, forKey: .device)
-    }
-}
-
-extension IssuedInvitation: Encodable {
-    private enum CodingKeys: String, CodingKey {
-        case code
-    }
-
-    package func encode(to encoder: any Encoder) throws {
-        try invitation.encode(to: encoder)
-        var container = encoder.container(keyedBy: CodingKeys.self)
-        try container.encode(code.text, forKey: .code)
-    }
 }
