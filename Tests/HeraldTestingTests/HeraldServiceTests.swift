@@ -159,7 +159,7 @@ import Testing
             .write(toFile: program, atomically: true, encoding: .utf8)
         try FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: program)
         let error = await #expect(throws: HeraldTestError.self) {
-            try await ChildProcess(HeraldBinary(path: program), options: [], folder: folder, patience: 1)
+            try await RunningService(HeraldBinary(path: program), options: [], folder: folder, patience: 1)
         }
         #expect(error?.description.contains("not ready after 1 s: waiting for the disk") == true)
         #expect(!FileManager.default.fileExists(atPath: folder))

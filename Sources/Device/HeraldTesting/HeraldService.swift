@@ -36,7 +36,7 @@ public final class HeraldService: Sendable {
 
     private let binary: HeraldBinary
     private let folder: String
-    private let process: ChildProcess
+    private let process: RunningService
 
     /// A service that all tests of this process share.
     ///
@@ -58,9 +58,9 @@ public final class HeraldService: Sendable {
         let folder = try makeFolder()
         // Both at once: the version costs no time then.
         async let isNew: Void = binary.check()
-        let process: Result<ChildProcess, any Error>
+        let process: Result<RunningService, any Error>
         do {
-            process = .success(try await ChildProcess(binary, options: options, folder: folder))
+            process = .success(try await RunningService(binary, options: options, folder: folder))
         } catch {
             process = .failure(error)
         }
@@ -69,7 +69,7 @@ public final class HeraldService: Sendable {
         return try HeraldService(binary, folder, try process.get())
     }
 
-    private init(_ binary: HeraldBinary, _ folder: String, _ process: ChildProcess) throws {
+    private init(_ binary: HeraldBinary, _ folder: String, _ process: RunningService) throws {
         self.binary = binary
         self.folder = folder
         self.process = process

@@ -3,7 +3,7 @@ import HeraldPhone
 import Synchronization
 
 /// A running `herald serve`, which ends with the process that started it, however that ends.
-final class ChildProcess: Sendable {
+final class RunningService: Sendable {
     /// The shell script that guards the service.
     ///
     /// Its standard input ends with the test's process. Then it stops the service, by force if that takes too long (seconds), and
@@ -45,10 +45,10 @@ final class ChildProcess: Sendable {
         let ports = ["api", "binary", "feedback", "device", "activation", "console"].flatMap { ["--\($0)-port", "0"] }
         let command =
             [binary.path, "serve", "--data", folder + "/data", "--catch", "all", "--payload-drills"] + ports + options
-        let (shell, output, input) = try ChildProcess.start(command, log: log, folder: folder, patience: patience)
+        let (shell, output, input) = try RunningService.start(command, log: log, folder: folder, patience: patience)
         self.shell = shell
         lifeline = input
-        let isReady = await ChildProcess.isReady(output, within: .seconds(patience))
+        let isReady = await RunningService.isReady(output, within: .seconds(patience))
         guard isReady == true else {
             let words = (try? String(contentsOfFile: log, encoding: .utf8)) ?? ""
             await stop()
