@@ -103,14 +103,10 @@ extension AdminAPI {
     /// The rows of the console.
     ///
     /// Those whose types belong to the service stand with the service.
-    package static let rows: [OperationRow] = [
+    package static let rows = accessRows + serviceRows + journalRows + fleetRows
+
+    static let accessRows: [OperationRow] = [
         makeLink.row, signIn.row, session.row, signOut.row, sessions.row, endSession.row, tokens.row, makeToken.row,
-        revokeToken.row, audit.row, status.row, problems.row, refusals.row, series.row, events.row, clock.row,
-        advanceClock.row, acceptClock.row, drills.row, startDrill.row, stopDrills.row, stopDrill.row, renewDrill.row,
-        journal.row, searchJournal.row, notificationLife.row, tallies.row, caught.row, removeCaught.row,
-        caughtMessage.row, setCatch.row, send.row, devices.row, device.row, setLabels.row, revokeDevice.row,
-        disconnectDevice.row, deviceToken.row, invitations.row, invite.row, withdrawInvitation.row, credentials.row,
-        credential.row, issueCertificate.row, addKey.row, revokeCredential.row, reloadTrust.row, apps.row,
-        forgetApp.row, channels.row, makeChannel.row, deleteChannel.row,
+        revokeToken.row, audit.row,
     ]
 }

@@ -5,6 +5,13 @@ package import HeraldModel
 
 // Rows of devices, invitations, credentials, apps and channels.
 extension AdminAPI {
+    static let fleetRows: [OperationRow] = [
+        devices.row, device.row, setLabels.row, revokeDevice.row, disconnectDevice.row, deviceToken.row,
+        invitations.row, invite.row, withdrawInvitation.row, credentials.row, credential.row, issueCertificate.row,
+        addKey.row, revokeCredential.row, reloadTrust.row, apps.row, forgetApp.row, channels.row, makeChannel.row,
+        deleteChannel.row,
+    ]
+
     package static let devices = AdminOperation<NoContent, Page<DeviceEntry>>(
         .get,
         "devices",

@@ -6,6 +6,11 @@ import HeraldModel
 
 // Rows of the journal, and of what was caught.
 extension AdminAPI {
+    static let journalRows: [OperationRow] = [
+        journal.row, searchJournal.row, notificationLife.row, tallies.row, caught.row, removeCaught.row,
+        caughtMessage.row, setCatch.row, send.row,
+    ]
+
     package static let journal = AdminOperation<NoContent, [JournalEntry]>(
         .get,
         "journal",

@@ -22,7 +22,8 @@ package enum OpenAPI {
             paths[row.path] = .object(methods)
         }
         let failure =
-            ["description": "The error and its remedy.", "content": content(try book.schema(of: WebFailure.self))] as JSON
+            ["description": "The error and its remedy.", "content": content(try book.schema(of: WebFailure.self))]
+            as JSON
         return [
             "openapi": "3.1.0",
             "info": [

@@ -6,6 +6,11 @@ import HeraldModel
 
 // Rows of the service itself, its clock, its drills and what happens at this moment.
 extension AdminAPI {
+    static let serviceRows: [OperationRow] = [
+        status.row, problems.row, refusals.row, series.row, events.row, clock.row, advanceClock.row, acceptClock.row,
+        drills.row, startDrill.row, stopDrills.row, stopDrill.row, renewDrill.row,
+    ]
+
     package static let status = AdminOperation<NoContent, ServiceStatus>(
         .get,
         "status",
