@@ -497,7 +497,7 @@ class TestClientLimits:
                 connection.sendall(b"POST /.well-known/est/simpleenroll HTTP/1.1\r\nHost: x\r\nX: ")
                 while time.monotonic() - start < 2 * PATIENCE:
                     connection.sendall(b"a")
-                    time.sleep(0.3)
+                    time.sleep(0.3)  # pace: a client that drips bytes
                     try:
                         if connection.recv(1) == b"":
                             return True
@@ -603,7 +603,7 @@ class TestCrash:
         one = invite(service)
         with concurrent.futures.ThreadPoolExecutor(1) as other:
             attempt = other.submit(lambda: enroll(service, one["code"], request))
-            time.sleep(moment)
+            time.sleep(moment)  # pace: the moment of the kill
             service.kill()
             try:
                 answer = attempt.result()

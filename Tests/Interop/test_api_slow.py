@@ -106,7 +106,7 @@ def serve_honestly(parties, crowd, meanwhile):
             if not crowd.open:
                 break
             waits.append(wait)
-            time.sleep(0.01)
+            time.sleep(0.01)  # pace: one sample in ten milliseconds
             start = time.monotonic()
         assert provider.goaways == []
     return waits, peak - before
