@@ -114,6 +114,7 @@ def unplugged(stage, choice):
         stage.network.plug()
 
 
+@pytest.mark.slow
 def test_no_notification_is_lost_or_shown_twice_through_a_hundred_cuts(stage, rounds):
     rare = [killed, asleep, unplugged] * (1 + rounds.count // 20)
     ways = [in_a_packet] * (rounds.count - len(rare)) + rare

@@ -62,6 +62,7 @@ def test_kill_9_loses_nothing_and_doubles_nothing(fresh, tmp_path, rounds):
     assert [id for id, count in counts.items() if count != 1] == []
 
 
+@pytest.mark.slow
 def test_two_relays_share_a_queue_and_one_is_killed(fresh, postgres):
     service = fresh().start()
     token = away_device(service).token
