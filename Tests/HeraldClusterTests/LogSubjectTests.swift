@@ -3,7 +3,7 @@ import HeraldModel
 import Testing
 
 @Suite struct LogSubjectTests {
-    @Test func aSlotIsReadFromItsSubject() throws {
+    @Test func `a slot is read from its subject`() throws {
         let partitions = try #require(Partitions(count: 4))
         for number in [0, 1, 4_096, 0xF0F0_F0F0_F0F0_F0F0, UInt64.max] {
             let slot = Slot(device: DeviceNumber(number), app: AppNumber(71))
@@ -25,7 +25,7 @@ import Testing
         #expect(LogSubject("hrld.box.0.barrier.node.c").claimedDevice == nil)
     }
 
-    @Test func devicesAreSpreadOverThePartitions() throws {
+    @Test func `devices are spread over the partitions`() throws {
         let partitions = try #require(Partitions(count: 4))
         let devices = (1...4_000).map { DeviceNumber($0) }
         let counts = Dictionary(grouping: devices, by: partitions.partition(of:)).mapValues(\.count)
@@ -33,7 +33,7 @@ import Testing
         #expect(Partitions(count: 0) == nil)
     }
 
-    @Test func aNodeNameIsOnePartOfASubject() {
+    @Test func `a node name is one part of a subject`() {
         #expect(NodeName("node-1_b") != nil)
         for name in ["", "a.b", "a b", "*", ">", String(repeating: "a", count: 65)] { #expect(NodeName(name) == nil) }
     }

@@ -81,7 +81,7 @@ struct PEMFileTests {
         return shapes
     }
 
-    @Test func aPrivateKeyIsReadInEveryShape() throws {
+    @Test func `a private key is read in every shape`() throws {
         for (name, bytes) in try Self.shapes() {
             let read = try? PEMFile(bytes).signingKey().rawRepresentation
             #expect(read == Self.key.rawRepresentation, "\(name)")
@@ -89,7 +89,7 @@ struct PEMFileTests {
     }
 
     /// PKCS#8 with the attributes and the public key that RFC 5958 permits.
-    @Test func aKeyWithAttributesIsRead() throws {
+    @Test func `a key with attributes is read`() throws {
         let plain = try #require(DERElement(Array(Self.key.derRepresentation)))
         var serializer = DER.Serializer()
         try serializer.appendConstructedNode(identifier: .sequence) { serializer in
@@ -104,7 +104,7 @@ struct PEMFileTests {
         #expect(key.rawRepresentation == Self.key.rawRepresentation)
     }
 
-    @Test func aPublicKeyIsReadInEveryShape() throws {
+    @Test func `a public key is read in every shape`() throws {
         let pem = Self.key.publicKey.pemRepresentation
         let der = Array(Self.key.publicKey.derRepresentation)
         for text in [
@@ -116,7 +116,7 @@ struct PEMFileTests {
         #expect(try PEMFile(der).verificationKey().rawRepresentation == Self.key.publicKey.rawRepresentation)
     }
 
-    @Test func severalCertificatesAreReadWithTextBetweenThem() throws {
+    @Test func `several certificates are read with text between them`() throws {
         let (first, second) = (try Self.certificate("first"), try Self.certificate("second"))
         let text =
             "subject=first\n\(first)\nsubject=second\r\n\(second.replacing("CERTIFICATE", with: "X509 CERTIFICATE"))"
@@ -140,7 +140,7 @@ struct PEMFileTests {
         #expect(try PEMFile(der).certificates() == [der])
     }
 
-    @Test func requestsAreReadInEveryShape() throws {
+    @Test func `requests are read in every shape`() throws {
         let request = try CertificateSigningRequest(
             version: .v1,
             subject: DistinguishedName { CommonName("one") },
@@ -228,7 +228,7 @@ struct PEMFileTests {
         ]
     }
 
-    @Test func whatIsWrongIsSaidAndNotShown() throws {
+    @Test func `what is wrong is said and not shown`() throws {
         for (text, read, words) in try Self.faults() {
             do {
                 try read(try PEMFile(Array(text.utf8)))

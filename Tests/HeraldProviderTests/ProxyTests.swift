@@ -14,7 +14,7 @@ struct ProxyTests {
         return tunnel
     }
 
-    @Test func addressesAreRead() throws {
+    @Test func `addresses are read`() throws {
         #expect(
             try Self.tunnel("http://proxy:3128")
                 == .init(proxy: HostPort(host: "proxy", port: 3128), authorization: nil)
@@ -34,7 +34,7 @@ struct ProxyTests {
         "http://proxy:70000", "http://ann:secret@proxy/path", "http://ann:secret@proxy?x", "http://ann:se%0Acret@proxy",
         "http://ann:secret @proxy",
     ])
-    func othersAreRefusedUnseen(_ text: String) {
+    func `others are refused unseen`(_ text: String) {
         do {
             _ = try ProviderProxy(text)
             Issue.record("read")
@@ -67,14 +67,14 @@ struct ProxyTests {
     ]
 
     @Test(arguments: exceptions.indices)
-    func exceptionsAreThoseOfOthers(_ index: Int) throws {
+    func `exceptions are those of others`(_ index: Int) throws {
         let (list, host, isDirect) = Self.exceptions[index]
         let variables = ["https_proxy": "http://proxy:1", "no_proxy": list]
         let tunnel = try ProviderProxy.environment.tunnel(to: HostPort(host: host, port: 2197), variables: variables)
         #expect((tunnel == nil) == isDirect, "\(list) \(host)")
     }
 
-    @Test func theEnvironmentNamesAProxyInEitherCase() throws {
+    @Test func `the environment names a proxy in either case`() throws {
         let apple = HostPort(host: "api.push.apple.com", port: 443)
         func way(_ variables: [String: String]) throws -> String? {
             try ProviderProxy.environment.tunnel(to: apple, variables: variables)?.proxy.description
@@ -118,7 +118,7 @@ struct ProxyTests {
     ]
 
     @Test(arguments: answers.indices)
-    func aProxyThatMakesNoTunnelIsNamed(_ index: Int) async throws {
+    func `a proxy that makes no tunnel is named`(_ index: Int) async throws {
         let (answer, code, words) = Self.answers[index]
         let server = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .childChannelInitializer { channel in
@@ -146,7 +146,7 @@ struct ProxyTests {
         try await server.close()
     }
 
-    @Test func aProxyThatIsNotThereIsNamed() async throws {
+    @Test func `a proxy that is not there is named`() async throws {
         var configuration = ProviderConfiguration(
             host: "push.test",
             port: 2197,
@@ -158,7 +158,7 @@ struct ProxyTests {
         #expect(error?.message.contains("cannot reach the proxy 127.0.0.1:1") == true)
     }
 
-    @Test func aHostThatIsNoneGetsNoFieldOfItsOwn() async throws {
+    @Test func `an invalid host gets no field of its own`() async throws {
         let server = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .bind(host: "127.0.0.1", port: 0).get()
         let port = try #require(server.localAddress?.port)

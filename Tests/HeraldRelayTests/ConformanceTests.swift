@@ -5,7 +5,7 @@ import Testing
 
 /// Contract of a relay store, for both databases.
 @Suite struct ConformanceTests {
-    @Test(arguments: Engine.all) func aRowIsClaimedOnceAndKeepsItsIdentifier(_ engine: Engine) async throws {
+    @Test(arguments: Engine.all) func `a row is claimed once and keeps its identifier`(_ engine: Engine) async throws {
         try await engine.with { store in
             let id = try await store.queue()
             let claimed = try await store.claim()
@@ -21,7 +21,7 @@ import Testing
         }
     }
 
-    @Test(arguments: Engine.all) func anExtendedLeaseLasts(_ engine: Engine) async throws {
+    @Test(arguments: Engine.all) func `an extended lease lasts`(_ engine: Engine) async throws {
         try await engine.with { store in
             let id = try await store.queue()
             let other = try await store.queue(Words.other)
@@ -31,7 +31,7 @@ import Testing
         }
     }
 
-    @Test(arguments: Engine.all) func theOldestAreClaimedFirstUpToTheLimit(_ engine: Engine) async throws {
+    @Test(arguments: Engine.all) func `the oldest are claimed first up to the limit`(_ engine: Engine) async throws {
         try await engine.with { store in
             var ids: [Int64] = []
             for _ in 0..<5 { ids.append(try await store.queue()) }
@@ -40,7 +40,7 @@ import Testing
         }
     }
 
-    @Test(arguments: Engine.all) func aLongQueueDoesNotDelayRetries(_ engine: Engine) async throws {
+    @Test(arguments: Engine.all) func `a long queue does not delay retries`(_ engine: Engine) async throws {
         try await engine.with { store in
             var ids: [Int64] = []
             for _ in 0..<3 { ids.append(try await store.queue()) }
@@ -56,7 +56,7 @@ import Testing
         }
     }
 
-    @Test(arguments: Engine.all) func anOutcomeIsWrittenOnce(_ engine: Engine) async throws {
+    @Test(arguments: Engine.all) func `an outcome is written once`(_ engine: Engine) async throws {
         try await engine.with { store in
             let id = try await store.queue()
             let row = try #require(try await store.claim().first)
@@ -71,7 +71,7 @@ import Testing
         }
     }
 
-    @Test(arguments: Engine.all) func onlySentRowsHaveATime(_ engine: Engine) async throws {
+    @Test(arguments: Engine.all) func `only sent rows have a time`(_ engine: Engine) async throws {
         try await engine.with { store in
             for status in FinalStatus.allCases where status != .sent {
                 let id = try await store.queue()
@@ -84,7 +84,7 @@ import Testing
         }
     }
 
-    @Test(arguments: Engine.all) func countsThatAnotherProgramWroteAreUsedWithinTheirRange(
+    @Test(arguments: Engine.all) func `counts that another program wrote are used within their range`(
         _ engine: Engine
     ) async throws {
         try await engine.with { store in
@@ -105,7 +105,7 @@ import Testing
         }
     }
 
-    @Test(arguments: Engine.all) func aRowIsClaimedAgainWhenItIsDue(_ engine: Engine) async throws {
+    @Test(arguments: Engine.all) func `a row is claimed again when it is due`(_ engine: Engine) async throws {
         try await engine.with { store in
             let id = try await store.queue()
             let row = try #require(try await store.claim().first)
@@ -121,7 +121,7 @@ import Testing
         }
     }
 
-    @Test(arguments: Engine.all) func aNewSendTimeWakesAWaitingRow(_ engine: Engine) async throws {
+    @Test(arguments: Engine.all) func `a new send time wakes a waiting row`(_ engine: Engine) async throws {
         try await engine.with { store in
             let id = try await store.queue()
             let row = try #require(try await store.claim().first)
@@ -135,7 +135,7 @@ import Testing
         }
     }
 
-    @Test(arguments: Engine.all) func aRowForManyTokensFollowsItsParts(_ engine: Engine) async throws {
+    @Test(arguments: Engine.all) func `a row for many tokens follows its parts`(_ engine: Engine) async throws {
         try await engine.with { store in
             let id = try await store.queue("[\"\(Words.token)\",\"\(Words.other)\"]")
             _ = try await store.claim()
@@ -156,7 +156,7 @@ import Testing
         }
     }
 
-    @Test(arguments: Engine.all) func aTokenIsDeadUnlessRegisteredSince(_ engine: Engine) async throws {
+    @Test(arguments: Engine.all) func `a token is dead unless registered since`(_ engine: Engine) async throws {
         try await engine.with { store in
             var device = RelayDevice(token: Words.token, topic: "com.example.chat")
             device.userName = "ann"
@@ -178,7 +178,7 @@ import Testing
         }
     }
 
-    @Test(arguments: Engine.all) func deadTokensAreRevived(_ engine: Engine) async throws {
+    @Test(arguments: Engine.all) func `dead tokens are revived`(_ engine: Engine) async throws {
         try await engine.with { store in
             let deadTokens = [Words.token, Words.other].map {
                 DeadToken(token: $0, topic: "com.example.chat", time: Words.now, evidence: "410")
@@ -198,7 +198,8 @@ import Testing
         }
     }
 
-    @Test(arguments: Engine.all) func openBreakersStayUntilAnOperatorResetsThem(_ engine: Engine) async throws {
+    @Test(arguments: Engine.all) func `open breakers stay until an operator resets them`(_ engine: Engine) async throws
+    {
         try await engine.with { store in
             func apps() async throws -> [String] { try await store.progress(at: Words.now).breakers.map(\.app) }
             for name in ["a.b (production)", "a.b (sandbox)", "c.d (production)"] {
@@ -222,7 +223,7 @@ import Testing
         }
     }
 
-    @Test(arguments: Engine.all) func missingTablesAreCreated(_ engine: Engine) async throws {
+    @Test(arguments: Engine.all) func `missing tables are created`(_ engine: Engine) async throws {
         try await engine.with { store in
             let id = try await store.queue()
             try await store.run("DROP TABLE push_breakers")
@@ -232,7 +233,7 @@ import Testing
         }
     }
 
-    @Test(arguments: Engine.all) func lookupsAreCountedApartFromAttempts(_ engine: Engine) async throws {
+    @Test(arguments: Engine.all) func `lookups are counted apart from attempts`(_ engine: Engine) async throws {
         try await engine.with { store in
             let id = try await store.queue()
             _ = try await store.claim()
@@ -253,7 +254,7 @@ import Testing
         }
     }
 
-    @Test(arguments: Engine.all) func equalOutcomesAreWrittenForEachRow(_ engine: Engine) async throws {
+    @Test(arguments: Engine.all) func `equal outcomes are written for each row`(_ engine: Engine) async throws {
         try await engine.with { store in
             for _ in 0..<6 { try await store.queue() }
             let rows = try await store.claim(5)
@@ -276,7 +277,7 @@ import Testing
         }
     }
 
-    @Test(arguments: Engine.all) func aRowWhosePartsWereDeletedIsFinished(_ engine: Engine) async throws {
+    @Test(arguments: Engine.all) func `a row whose parts were deleted is finished`(_ engine: Engine) async throws {
         try await engine.with { store in
             let (half, none, open) = (try await store.queue(), try await store.queue(), try await store.queue())
             #expect(try await store.claim().count == 3)
@@ -296,7 +297,8 @@ import Testing
         }
     }
 
-    @Test(arguments: Engine.all) func progressDistinguishesScheduledFromStuckRows(_ engine: Engine) async throws {
+    @Test(arguments: Engine.all) func `progress distinguishes scheduled from stuck rows`(_ engine: Engine) async throws
+    {
         try await engine.with { store in
             let rows = [
                 try await store.queue(), try await store.queue(), try await store.queue(), try await store.queue(),
@@ -323,7 +325,7 @@ import Testing
         }
     }
 
-    @Test(arguments: Engine.all) func finalRowsAreRetriedOrPurged(_ engine: Engine) async throws {
+    @Test(arguments: Engine.all) func `final rows are retried or purged`(_ engine: Engine) async throws {
         try await engine.with { store in
             for status in [FinalStatus.sent, .refused, .failed] {
                 try await store.queue()
@@ -346,7 +348,7 @@ import Testing
         }
     }
 
-    @Test(arguments: Engine.all) func finalRowsAreDeletedByAge(_ engine: Engine) async throws {
+    @Test(arguments: Engine.all) func `final rows are deleted by age`(_ engine: Engine) async throws {
         try await engine.with { store in
             var ended: [FinalStatus: Int64] = [:]
             for status in FinalStatus.allCases {
@@ -371,7 +373,8 @@ import Testing
         }
     }
 
-    @Test(arguments: Engine.all) func theAgeOfAnUnsentRowCountsFromItsOutcome(_ engine: Engine) async throws {
+    @Test(arguments: Engine.all) func `the age of an unsent row counts from its outcome`(_ engine: Engine) async throws
+    {
         try await engine.with { store in
             let ids = [try await store.queue(), try await store.queue()]
             try await store.run("UPDATE push_queue SET time_queued = '2020-01-01 00:00:00'")
@@ -393,7 +396,7 @@ import Testing
         }
     }
 
-    @Test(arguments: Engine.all) func oneDeletionChecksALimitedNumberOfRows(_ engine: Engine) async throws {
+    @Test(arguments: Engine.all) func `one deletion checks a limited number of rows`(_ engine: Engine) async throws {
         try await engine.with { store in
             try await store.run(
                 """
@@ -410,7 +413,7 @@ import Testing
         }
     }
 
-    @Test(arguments: Engine.all) func rowsInDoubtAreCountedAndRetried(_ engine: Engine) async throws {
+    @Test(arguments: Engine.all) func `rows in doubt are counted and retried`(_ engine: Engine) async throws {
         try await engine.with { store in
             let ends: [RowOutcome.Change] = [
                 .final(.failed, reason: RowOutcome.inDoubt), .final(.expired, reason: RowOutcome.inDoubt),
@@ -428,7 +431,7 @@ import Testing
         }
     }
 
-    @Test(arguments: Engine.all) func tokensOfAnyLengthAreRegisteredAndDie(_ engine: Engine) async throws {
+    @Test(arguments: Engine.all) func `tokens of any length are registered and die`(_ engine: Engine) async throws {
         try await engine.with { store in
             for length in [1, 54, 100] {
                 let token = String(repeating: "ab", count: length)
@@ -443,7 +446,7 @@ import Testing
         }
     }
 
-    @Test(arguments: Engine.all) func templatesAreFoundByLanguage(_ engine: Engine) async throws {
+    @Test(arguments: Engine.all) func `templates are found by language`(_ engine: Engine) async throws {
         try await engine.with { store in
             try await store.run("INSERT INTO push_templates (name, payload) VALUES ('hi', '{}')")
             try await store.run("INSERT INTO push_templates (name, language, payload) VALUES ('hi', 'de', '{\"a\":1}')")
@@ -452,7 +455,7 @@ import Testing
         }
     }
 
-    @Test(arguments: Engine.all) func writesOfOtherProgramsAreReported(_ engine: Engine) async throws {
+    @Test(arguments: Engine.all) func `writes of other programs are reported`(_ engine: Engine) async throws {
         try await engine.withBare { store, address in
             try await store.prepare()
             let second = try RelayStore.open(address)
@@ -467,7 +470,7 @@ import Testing
         }
     }
 
-    @Test(arguments: Engine.all) func tablesWithOtherColumnsAreRefused(_ engine: Engine) async throws {
+    @Test(arguments: Engine.all) func `tables with other columns are refused`(_ engine: Engine) async throws {
         try await engine.withBare { store, _ in
             try await store.run("CREATE TABLE push_queue (id integer)")
             await #expect(throws: RelayStoreError.self) { try await store.prepare() }

@@ -6,7 +6,7 @@ import Testing
 @testable import HeraldRelay
 
 @Suite struct DecisionTests {
-    @Test func pausesGrowToALimit() {
+    @Test func `pauses grow to a limit`() {
         let backOff = RetryBackOff()
         #expect(backOff.pause(after: 1, share: 1) == .seconds(1))
         #expect(backOff.pause(after: 1, share: 0) == .milliseconds(500))
@@ -30,7 +30,7 @@ import Testing
         )
     }
 
-    @Test func answersBecomeOutcomes() throws {
+    @Test func `answers become outcomes`() throws {
         let accepted = try PushAnswer(status: 200, field: { $0 == "apns-id" ? "x" : nil }, body: [])
         #expect(change(.answered(accepted)) == .final(.sent, reason: nil))
         #expect(change(try answer(400, "BadDeviceToken")) == .final(.refused, reason: "BadDeviceToken"))
@@ -49,11 +49,11 @@ import Testing
         #expect(change(.invalid(RowError(.badCredential))) == .final(.failed, reason: "BadCredential"))
     }
 
-    @Test func aLateRowExpires() throws {
+    @Test func `a late row expires`() throws {
         #expect(change(try answer(503, "Shutdown"), attempts: 9, life: 60) == .final(.expired, reason: "Shutdown"))
     }
 
-    @Test func onlyStatus410ReportsADeadToken() throws {
+    @Test func `only status 410 reports a dead token`() throws {
         for (status, reason, isDead) in [
             (410, "Unregistered", true), (410, "ExpiredToken", true), (400, "BadDeviceToken", false),
         ] {
@@ -62,14 +62,14 @@ import Testing
         }
     }
 
-    @Test func aReasonIsOneWord() throws {
+    @Test func `a reason is one word`() throws {
         guard case .answered(.refused(let refusal)) = try answer(400, "a b\\u0000\\n';--c") else {
             throw CancellationError()
         }
         #expect(RetryRules.word(for: refusal) == "abc")
     }
 
-    @Test func manyDeadTokensOpenTheBreaker() {
+    @Test func `many dead tokens open the breaker`() {
         var breaker = DeadTokenBreaker()
         for index in 0..<20 {
             #expect(breaker.note(app: "a", answers: 1, deadTokens: 1, at: Words.now + .seconds(index)).mayMark)
@@ -83,7 +83,7 @@ import Testing
         #expect(breaker.note(app: "b", answers: 1, deadTokens: 1, at: Words.now).mayMark)
     }
 
-    @Test func aUsualShareDoesNotOpenTheBreaker() {
+    @Test func `a usual share does not open the breaker`() {
         var breaker = DeadTokenBreaker()
         // A fifth is much, but it is what there always is.
         var now = Words.now
@@ -96,14 +96,14 @@ import Testing
         #expect(flood.trip != nil)
     }
 
-    @Test func aSmallShareOfManyAnswersDoesNotOpenTheBreaker() {
+    @Test func `a small share of many answers does not open the breaker`() {
         var breaker = DeadTokenBreaker()
         #expect(breaker.note(app: "a", answers: 100_000, deadTokens: 9000, at: Words.now).mayMark)
         var other = DeadTokenBreaker()
         #expect(!other.note(app: "a", answers: 100_000, deadTokens: 11_000, at: Words.now).mayMark)
     }
 
-    @Test func theBreakerOfAnUnreachableServiceBacksOff() {
+    @Test func `the breaker of an unreachable service backs off`() {
         var breaker = CircuitBreaker(RetryBackOff())
         #expect(breaker.openUntil(at: Words.now) == nil)
         breaker.failed("Unreachable", at: Words.now, share: 1)
@@ -118,7 +118,7 @@ import Testing
         #expect(breaker.openUntil(at: later) == nil && breaker.reason == nil)
     }
 
-    @Test func aRefusedCredentialOpensTheBreakerOfItsTopic() throws {
+    @Test func `a refused credential opens the breaker of its topic`() throws {
         var breaker = CredentialBreaker(RetryBackOff())
         let (mine, other) = (try #require(Topic("com.example.chat")), try #require(Topic("com.example.mail")))
         let later = Words.now + .seconds(1)
@@ -142,7 +142,7 @@ import Testing
         #expect(breaker.admit(mine, at: Words.now) == nil && breaker.failures.isEmpty)
     }
 
-    @Test func theNumberOfTopicsIsBounded() throws {
+    @Test func `the number of topics is bounded`() throws {
         var breaker = CredentialBreaker(RetryBackOff())
         for number in 0...CredentialBreaker.maximumTopics + 1 {
             let topic = try #require(Topic("com.example.t\(number)"))
@@ -162,7 +162,7 @@ import Testing
         (400, "MissingTopic", true, false), (410, "Unregistered", true, false), (429, "TooManyRequests", true, false),
         (429, "TooManyProviderTokenUpdates", true, false), (503, "Shutdown", true, false),
     ])
-    func refusalsConcernTheCredentialOrTheRow(
+    func `refusals concern the credential or the row`(
         _ status: Int,
         _ reason: String,
         _ isNamed: Bool,
@@ -172,7 +172,7 @@ import Testing
         #expect(RetryRules.isAboutCredential(refusal, isNamed: isNamed) == isCredential)
     }
 
-    @Test func theDatabaseDecidesWhichBreakersAreOpen() {
+    @Test func `the database decides which breakers are open`() {
         var breaker = DeadTokenBreaker()
         let trip = DeadTokenBreaker.Trip(app: "a (production)", deadTokens: 21, answers: 21, since: Words.now)
         #expect(trip.topic == "a")
@@ -193,7 +193,7 @@ import Testing
         #expect(breaker.unstored.isEmpty && breaker.stored == [own])
     }
 
-    @Test func fewTimeoutsDoNotOpenTheBreaker() {
+    @Test func `few timeouts do not open the breaker`() {
         var breaker = CircuitBreaker(RetryBackOff())
         for _ in 1..<CircuitBreaker.timeoutThreshold { breaker.timedOut("TimedOut", at: Words.now, share: 1) }
         #expect(breaker.openUntil(at: Words.now) == nil)
@@ -205,18 +205,18 @@ import Testing
         (["de-CH", "fr"], "de"), (["pt-BR"], "pt-br"), (["zh-Hant-TW"], "zh-hant"), (["it"], ""), ([], ""),
         (["de-x-a"], "de"),
     ])
-    func languagesAreLookedUp(_ preferred: [String], _ expected: String) {
+    func `languages are looked up`(_ preferred: [String], _ expected: String) {
         let texts = ["": "", "de": "de", "fr": "fr", "pt_BR": "pt-br", "zh-Hant": "zh-hant"]
         #expect(LanguageList.pick(preferred, from: texts) == expected)
     }
 
-    @Test func languageListsAreReadInEitherForm() {
+    @Test func `language lists are read in either form`() {
         #expect(LanguageList.read("de-CH, fr") == ["de-CH", "fr"])
         #expect(LanguageList.read(#"["de-CH","fr"]"#) == ["de-CH", "fr"])
         #expect(LanguageList.read("") == [])
     }
 
-    @Test func templatesAreFilled() throws {
+    @Test func `templates are filled`() throws {
         let parameters = try TemplateText.parameters(Array(#"{"name":"A \"B\"\n","count":3,"on":true}"#.utf8))
         let template = #"{"aps":{"alert":"{{name}} wrote {{ count }}","badge":"{{count}}"},"on":"{{on}}","x":{"y":{}}}"#
         let filled = String(decoding: try TemplateText.fill(template, parameters), as: UTF8.self)
@@ -267,7 +267,7 @@ import Testing
         ("2026-03-01 14:00+02", 1_772_366_400_000), ("2026-03-01 12:00:00 UTC", 1_772_366_400_000),
         ("2026-03-01 12:00:00 +00:00", 1_772_366_400_000), ("1772366400.000", 1_772_366_400_000),
     ])
-    func momentsAreReadAsTheyAreWritten(_ text: String, _ milliseconds: Int64) {
+    func `moments are read as they are written`(_ text: String, _ milliseconds: Int64) {
         #expect(StoredMoment.read(text)?.milliseconds == milliseconds)
         #expect(StoredMoment.read(SQLValue.text(text))?.milliseconds == milliseconds)
     }
@@ -281,11 +281,11 @@ import Testing
         "infinity",
         "2026-03-01T12:00:00\u{301}", "٢٠٢٦-03-01 12:00:00", "01/03/2026 12:00:00",
     ])
-    func invalidTimesAreRefused(_ text: String) {
+    func `invalid times are refused`(_ text: String) {
         #expect(StoredMoment.read(text) == nil && StoredMoment.read(SQLValue.text(text)) == nil)
     }
 
-    @Test func addressesHideTheirPassword() throws {
+    @Test func `addresses hide their password`() throws {
         #expect(
             "\(try DatabaseAddress("postgresql://ann:secret@db:5432/chat?sslmode=require"))"
                 == "postgresql://db:5432/chat"
@@ -310,7 +310,7 @@ import Testing
     @Test(arguments: [
         "se/cret@", "12/cret@", "se@cret@", "se@/cret@", "se/a?cret@", "12/a?sslmode=cret@", "se%zzcret@",
     ])
-    func aPasswordWithUnescapedSignsIsRefusedUnseen(_ password: String) throws {
+    func `a password with unescaped signs is refused unseen`(_ password: String) throws {
         do {
             let address = try DatabaseAddress("postgresql://ann:\(password)db/chat")
             Issue.record("accepted: \(address)")
@@ -320,7 +320,7 @@ import Testing
         }
     }
 
-    @Test func journalsAreRead() throws {
+    @Test func `journals are read`() throws {
         func standing(_ states: String...) throws -> JournalResult {
             let lines = states.map { words in
                 let parts = words.split(separator: "/")

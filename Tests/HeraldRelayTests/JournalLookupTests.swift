@@ -87,7 +87,7 @@ import Testing
         return outcome.change
     }
 
-    @Test func anUnavailableJournalIsAskedUntilTheDeadline() async throws {
+    @Test func `an unavailable journal is asked until the deadline`() async throws {
         for lookups in [0, 8, 500] {
             guard case .lookUp(let moment, "Uncertain", lookups + 1)? = try await change(.unavailable("x"), lookups)
             else {
@@ -108,7 +108,7 @@ import Testing
         #expect(try await change(.unavailable("x"), 8, left: -60) == .final(.expired, reason: "Uncertain"))
     }
 
-    @Test func theJournalDecides() async throws {
+    @Test func `the journal decides`() async throws {
         #expect(try await change(.accepted, 30, left: -60) == .final(.sent, reason: nil))
         guard case .notAccepted = try await asked(.notAccepted, 0) else {
             Issue.record("what the service did not take is sent")
@@ -121,7 +121,7 @@ import Testing
         }
     }
 
-    @Test func anUnavailableJournalIsReported() async throws {
+    @Test func `an unavailable journal is reported`() async throws {
         _ = try await asked(.unavailable("it answers 404"), 0) { relay in
             try await relay.context.store.prepare()
             await relay.monitor.checkOnce()
@@ -133,7 +133,7 @@ import Testing
 
     /// The HTTP client quotes a field that it refuses.
     @Test(arguments: ["c0ffee\nde1eted", "c0ffee\u{0}"])
-    func aTokenThatIsNoFieldIsNotShown(_ token: String) async {
+    func `a token that is not a field is not shown`(_ token: String) async {
         let client = JournalClient(console: "http://127.0.0.1:1") { token }
         guard case .failure(let error) = await client.lines("limit=1", upTo: 100) else {
             Issue.record("there is no journal")

@@ -31,7 +31,7 @@ import Testing
         await close()
     }
 
-    @Test func aRelayThatDoesNotOwnTheQueueStartsWithoutTheTrigger() async throws {
+    @Test func `a relay that does not own the queue starts without the trigger`() async throws {
         let grant = "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO relay_role"
         try await with("relay_role", grant) { owner, relay in
             #expect(try await relay.prepare() == [])

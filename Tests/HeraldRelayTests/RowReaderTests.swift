@@ -71,7 +71,7 @@ import Testing
         (.expiration, .int(1_795_000_000_000), "BadExpirationDate"), (.expiration, .int(.max), "BadExpirationDate"),
         (.timeQueued, .text("yesterday"), "BadTimeQueued"), (.timeQueued, .int(1_795_000_000_000), "BadTimeQueued"),
     ])
-    func aPoisonedRowIsRefusedForWhatIsWrong(_ column: QueueColumn, _ value: SQLValue, _ reason: String) {
+    func `a poisoned row is refused for what is wrong`(_ column: QueueColumn, _ value: SQLValue, _ reason: String) {
         guard case .final(.refused, let found) = plan([column: value]) else {
             Issue.record("not refused")
             return
@@ -79,7 +79,7 @@ import Testing
         #expect(found.reason.rawValue == reason && found.detail.contains("`"))
     }
 
-    @Test func aCompleteRowIsSentAsWritten() throws {
+    @Test func `a complete row is sent as written`() throws {
         let order = try order([
             .priority: .text("5"), .expiration: .int(1_900_000_000), .collapseID: .text("tür 1"),
             .pushType: .text("alert"),
@@ -92,12 +92,12 @@ import Testing
         #expect(order.deadline == Words.now + .seconds(86_400) || order.deadline.seconds == Words.now.seconds + 86_400)
     }
 
-    @Test(arguments: [1, 31, 54, 80, 100]) func aTokenOfAnotherLengthIsSent(_ length: Int) throws {
+    @Test(arguments: [1, 31, 54, 80, 100]) func `a token of another length is sent`(_ length: Int) throws {
         let order = try order([.deviceToken: .text(String(repeating: "Ab", count: length))])
         #expect(order.request.token.bytes == [UInt8](repeating: 0xAB, count: length))
     }
 
-    @Test func aThousandTokensOfTheMaximumLengthAreFannedOut() {
+    @Test func `a thousand tokens of the maximum length are fanned out`() {
         let tokens = (1000..<2000).map { String(repeating: "ab", count: 98) + "\($0)" }
         let list = "[" + tokens.map { "\"\($0)\"" }.joined(separator: ", ") + "]"
         guard case .fanOut(tokens) = plan([.deviceToken: .text(list)]) else {
@@ -106,7 +106,7 @@ import Testing
         }
     }
 
-    @Test func topicAndPayloadImplyThePushType() throws {
+    @Test func `topic and payload imply the push type`() throws {
         #expect(try order([.topic: .text("com.example.chat.voip")]).request.pushType == .voip)
         let silent = try order([.payload: .text(#"{"aps":{"content-available":1}}"#)])
         #expect(silent.request.pushType == .background && silent.request.priority == .conserving)
@@ -114,7 +114,7 @@ import Testing
         #expect(try order([.expiration: .int(0)]).request.expiration == .once)
     }
 
-    @Test func dueTimesAreRespected() {
+    @Test func `due times are respected`() {
         guard case .wait(let moment) = plan([.sendAfter: .int(Words.now.seconds + 60)]) else {
             Issue.record("does not wait")
             return
@@ -130,7 +130,7 @@ import Testing
         }
     }
 
-    @Test(arguments: [0, 1, 3653]) func aTimeMayBeTenYearsAhead(_ days: Int) {
+    @Test(arguments: [0, 1, 3653]) func `a time may be ten years ahead`(_ days: Int) {
         let moment = Words.now + .seconds(days * 86_400)
         guard case .send = plan([.giveUpAt: StoredMoment.text(moment + .seconds(-1)), .timeQueued: .null]) else {
             #expect(days == 0, "is over")
@@ -138,7 +138,7 @@ import Testing
         }
     }
 
-    @Test func aRowOfADeviceWithoutAReadableTimeIsRefused() {
+    @Test func `a row of a device without a readable time is refused`() {
         guard case .final(.refused, let error) = plan([:], dead: nil) else {
             Issue.record("sent")
             return
@@ -146,7 +146,7 @@ import Testing
         #expect(error.reason == .badDeviceTime)
     }
 
-    @Test func manyTokensAreFannedOut() {
+    @Test func `many tokens are fanned out`() {
         let list = "[\"\(Words.token)\", \"\(Words.token.uppercased())\", \"\(Words.other)\", \"[\"]"
         guard case .fanOut(let tokens) = plan([.deviceToken: .text(list)]) else {
             Issue.record("not spread")
@@ -160,7 +160,7 @@ import Testing
         }
     }
 
-    @Test func aDeadTokenIsNotSentTo() {
+    @Test func `a dead token is not sent to`() {
         guard case .final(.refused, RowError(.unregistered)) = plan([:], dead: true) else {
             Issue.record("sent")
             return

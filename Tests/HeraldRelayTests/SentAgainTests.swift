@@ -5,7 +5,7 @@ import Testing
 
 /// Rows whose `time_sent` another program sets to NULL, and rows without a topic, on both databases.
 @Suite struct SentAgainTests {
-    @Test(arguments: Engine.all) func aSentRowWithoutATimeIsQueuedAgain(_ engine: Engine) async throws {
+    @Test(arguments: Engine.all) func `a sent row without a time is queued again`(_ engine: Engine) async throws {
         try await engine.with { store in
             let (id, refused) = (try await store.queue(), try await store.queue(Words.other))
             let rows = try await store.claim()
@@ -23,7 +23,7 @@ import Testing
         }
     }
 
-    @Test(arguments: Engine.all) func aSentRowForManyTokensIsSplitAgain(_ engine: Engine) async throws {
+    @Test(arguments: Engine.all) func `a sent row for many tokens is split again`(_ engine: Engine) async throws {
         try await engine.with { store in
             let tokens = [Words.token, Words.other]
             let id = try await store.queue("[\"\(Words.token)\",\"\(Words.other)\"]")
@@ -48,7 +48,7 @@ import Testing
         }
     }
 
-    @Test(arguments: Engine.all) func anOlderQueueGetsTheTrigger(_ engine: Engine) async throws {
+    @Test(arguments: Engine.all) func `an older queue gets the trigger`(_ engine: Engine) async throws {
         try await engine.with { store in
             let table = engine.name == "SQLite" ? "" : " ON push_queue"
             try await store.run("DROP TRIGGER push_queue_resend\(table)")
@@ -61,7 +61,7 @@ import Testing
         }
     }
 
-    @Test(arguments: Engine.all) func aRowWithoutATopicGetsTheRelaysOnlyOne(_ engine: Engine) async throws {
+    @Test(arguments: Engine.all) func `a row without a topic gets the relay's only one`(_ engine: Engine) async throws {
         try await engine.with { store in
             let named = try await store.queue(topic: "com.example.other")
             let (bare, empty) = (try await store.queue(), try await store.queue(topic: ""))
@@ -78,7 +78,7 @@ import Testing
         }
     }
 
-    @Test func aRelayWithSeveralTopicsHasNoOnlyOne() {
+    @Test func `a relay with several topics has no only one`() {
         func app(_ topics: String...) -> RelayApp {
             RelayApp(
                 name: "herald",

@@ -18,7 +18,7 @@ struct MethodResponderTests {
             Response(
                 status: .ok,
                 body: ResponseBody { writer in
-                    try await Task.sleep(for: .seconds(3600))
+                    try await Task.sleep(for: .seconds(3600))  // pace: a body that does not end
                     try await writer.finish(nil)
                 }
             )
@@ -40,7 +40,7 @@ struct MethodResponderTests {
         }
     }
 
-    @Test func headIsGetWithoutTheContent() async throws {
+    @Test func `HEAD is GET without the content`() async throws {
         let (get, head) = (try await answer(.get, "/health"), try await answer(.head, "/health"))
         #expect(head.status == .ok && head.headers == get.headers)
         #expect(head.headers[.contentLength] == "17" && head.body.contentLength == 0)
@@ -49,12 +49,12 @@ struct MethodResponderTests {
     }
 
     /// The content of a stream is ended at once, so that its source counts it no more.
-    @Test func headOfAStreamEndsIt() async throws {
+    @Test func `HEAD of a stream ends it`() async throws {
         let head = try await answer(.head, "/stream")
         #expect(head.status == .ok && head.body.contentLength == 0)
     }
 
-    @Test func optionsOfTheServiceNamesTheMethods() async throws {
+    @Test func `OPTIONS of the service names the methods`() async throws {
         for path in ["/", "*"] {
             let options = try await answer(.options, path)
             #expect(options.status == .ok && options.headers[.allow] == "GET, HEAD, OPTIONS")

@@ -10,6 +10,7 @@ from nats.errors import ConnectionClosedError, NoRespondersError, OutboundBuffer
 from nats.errors import TimeoutError as NATSTimeoutError
 
 from engine_ledger import Entry, value_of
+from service import eventually_async
 
 #: Seconds after which the outcome of a write is unknown. An election takes 4 to 9.
 ANSWER = 3
@@ -47,27 +48,23 @@ class EngineClient:
 
     async def ask(self, subject, question=None, timeout=3):
         """A question of the API; again while nobody answers, as during an election."""
-        end = asyncio.get_running_loop().time() + 60
-        while True:
-            try:
+
+        async def answered():
+            with contextlib.suppress(NATSTimeoutError, NoRespondersError, ConnectionClosedError, OutboundBufferLimitError):
                 answer = await self.connection.request(subject, json.dumps(question or {}).encode(), timeout=timeout)
                 body = json.loads(answer.data)
                 # 10008 and 10009: no leader yet.
-                if body.get("error", {}).get("code") != 503:
-                    return body
-            except (NATSTimeoutError, NoRespondersError, ConnectionClosedError, OutboundBufferLimitError):
-                pass
-            assert asyncio.get_running_loop().time() < end, f"{subject} is not answered"
-            await asyncio.sleep(0.05)
+                return body if body.get("error", {}).get("code") != 503 else None
+
+        return await eventually_async(answered, 60, f"an answer to {subject}")
 
     async def make_stream(self, stream):
-        async with asyncio.timeout(60):
-            while True:
-                answer = await self.ask(f"$JS.API.STREAM.CREATE.{stream['name']}", stream)
-                # 10005: no suitable peers, as long as a new cluster does not know all three.
-                if answer.get("error", {}).get("err_code") != 10005:
-                    break
-                await asyncio.sleep(0.05)
+        async def answered():
+            answer = await self.ask(f"$JS.API.STREAM.CREATE.{stream['name']}", stream)
+            # 10005: no suitable peers, as long as a new cluster does not know all three.
+            return answer if answer.get("error", {}).get("err_code") != 10005 else None
+
+        answer = await eventually_async(answered, 60, "a cluster that knows all three")
         assert "error" not in answer, answer
 
     async def information(self, stream, **question):
@@ -75,14 +72,16 @@ class EngineClient:
 
     async def lead(self, stream, server):
         """Makes a server the leader of a stream: it is the one that answers `log`."""
-        async with asyncio.timeout(240):
-            for attempt in itertools.count():
-                if (await self.information(stream))["cluster"].get("leader") == server.name:
-                    return
-                # It may be behind, and then another one leads. Asked too often, it never does.
-                if attempt % 50 == 0:
-                    await self.ask(f"$JS.API.STREAM.LEADER.STEPDOWN.{stream}", {"placement": {"preferred": server.name}})
-                await asyncio.sleep(0.05)
+        attempts = itertools.count()
+
+        async def leads():
+            if (await self.information(stream))["cluster"].get("leader") == server.name:
+                return True
+            # It may be behind, and then another one leads. Asked too often, it never does.
+            if next(attempts) % 125 == 0:
+                await self.ask(f"$JS.API.STREAM.LEADER.STEPDOWN.{stream}", {"placement": {"preferred": server.name}})
+
+        await eventually_async(leads, 240, f"{server.name} as leader")
 
     async def put(self, ledger, write, headers=None, ballast=0):
         """Publishes, with so many bytes more, and notes the outcome."""
@@ -105,13 +104,12 @@ class EngineClient:
 
     async def store(self, ledger, subject):
         """Publishes until one write is acknowledged, and returns that."""
-        async with asyncio.timeout(120):
-            while True:
-                write = ledger.begin(subject)
-                await self.put(ledger, write)
-                if write.sequence:
-                    return write
-                await asyncio.sleep(0.05)
+        async def stored():
+            write = ledger.begin(subject)
+            await self.put(ledger, write)
+            return write if write.sequence else None
+
+        return await eventually_async(stored, 120, "an acknowledged write")
 
     async def newest(self, stream, subjects, timeout=2):
         """The newest of each subject by any replica: (sequence, subject, value) of each, and the sequence up to which it knew all.

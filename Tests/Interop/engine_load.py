@@ -6,7 +6,7 @@ import time
 
 from engine_client import BOX, RECORDS, EngineClient
 from engine_ledger import EngineLedger, broken_conditions
-from service import PATIENCE
+from service import PATIENCE, eventually_async
 
 
 class EngineLoad:
@@ -75,9 +75,7 @@ class EngineLoad:
     async def read_again(self):
         """Waits until a bounded read counted."""
         before = self.reads
-        async with asyncio.timeout(120):
-            while self.reads == before:
-                await asyncio.sleep(0.01)
+        await eventually_async(lambda: self.reads > before, 120, "a read that counts")
 
     async def advance(self, count):
         """Waits until so many more writes were acknowledged."""
@@ -94,7 +92,7 @@ class EngineLoad:
             if write.sequence:
                 self._progress()
             else:
-                await asyncio.sleep(0.05)
+                await asyncio.sleep(0.05)  # pace: of a client that was refused
 
     def _progress(self):
         now = time.monotonic()
@@ -108,12 +106,12 @@ class EngineLoad:
         while not self.is_over:
             known = {subject: self.ledger.newest[subject] for subject in self.chance.choices(self.slots, k=5) if subject in self.ledger.newest}
             if not known:
-                await asyncio.sleep(0.01)
+                await asyncio.sleep(0.01)  # pace: of reads
                 continue
             bound = max(known.values())
             answer = await client.newest("BOX", list(known))
             if answer is None:
-                await asyncio.sleep(0.05)
+                await asyncio.sleep(0.05)  # pace: of reads
                 continue
             found, up_to = answer
             if up_to < bound:
@@ -135,10 +133,10 @@ class EngineLoad:
             await client.put(self.record_ledger, write, {"Nats-Expected-Last-Subject-Sequence": str(expected)})
             if write.sequence:
                 expected = write.sequence
-                await asyncio.sleep(0.02)
+                await asyncio.sleep(0.02)  # pace: of changes
             else:
                 # Somebody else changed it, or the outcome is unknown: its newest state decides.
-                await asyncio.sleep(0.02)
+                await asyncio.sleep(0.02)  # pace: of changes
                 answer = await client.newest("RECORDS", [subject])
                 expected = answer[0][0][0] if answer and answer[0] else expected
 

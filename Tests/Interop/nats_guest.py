@@ -3,11 +3,12 @@
 A server of the machine has a loopback address here, at which clients and other servers reach it; the machine itself reaches nobody.
 """
 
+import contextlib
 import shutil
-import time
 
 from guest import BOOT, Machine, NoGuest, make_disk, make_initial, make_system_disk, run
 from nats_servers import CLIENT, CLUSTER, CONFIGURATION, MONITOR, NATS_SERVER, ROUTE, NATSServer, NATSTrio
+from service import eventually
 
 #: The disk of the machine.
 DISK_MIB = 512
@@ -67,8 +68,7 @@ class NATSGuest(Machine):
 
     def wait_for(self, condition):
         """Waits until something holds of the servers."""
-        end = time.monotonic() + BOOT
-        while not condition():
-            if time.monotonic() > end or self.process.poll() is not None:
-                raise NoGuest("\n".join([*self.lines[:20], "…", *self.lines[20:][-20:]]))
-            time.sleep(0.1)
+        with contextlib.suppress(AssertionError):
+            if eventually(lambda: condition() or (self.process.poll() is not None and "ended"), BOOT) != "ended":
+                return
+        raise NoGuest("\n".join([*self.lines[:20], "…", *self.lines[20:][-20:]]))

@@ -1,6 +1,8 @@
 """Starts the real binary on free loopback ports, and stops it again."""
 
+import asyncio
 import contextlib
+import inspect
 import itertools
 import json
 import os
@@ -197,5 +199,18 @@ def eventually(condition, timeout=PATIENCE, what="the condition"):
         value = condition()
         if value:
             return value
-        time.sleep(0.02)
+        time.sleep(0.02)  # pace: how often it is asked
+    raise AssertionError(f"{what} did not come about within {timeout} s")
+
+
+async def eventually_async(condition, timeout=PATIENCE, what="the condition"):
+    """Waits as `eventually` does; the condition may be a coroutine function."""
+    end = time.monotonic() + timeout
+    while time.monotonic() < end:
+        value = condition()
+        if inspect.isawaitable(value):
+            value = await value
+        if value:
+            return value
+        await asyncio.sleep(0.02)  # pace: how often it is asked
     raise AssertionError(f"{what} did not come about within {timeout} s")

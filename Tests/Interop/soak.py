@@ -73,11 +73,11 @@ PARTS = {
     ),
     "cluster-servers": Part(
         "test_cluster_servers.py::test_killed_servers_cost_nothing_that_was_accepted",
-        "kill -9 of one of the NATS servers of a node, under load", "no accepted notification is lost", 10, 50, 8,
+        "kill -9 of one of the NATS servers of a node, under load", "no accepted notification is lost", 6, 50, 8,
     ),
     "cluster-servers-all": Part(
         "test_cluster_servers.py::test_three_servers_killed_at_once_cost_nothing_that_was_accepted",
-        "kill -9 of all NATS servers of a node, under load", "no accepted notification is lost", 5, 30, 10,
+        "kill -9 of all NATS servers of a node, under load", "no accepted notification is lost", 3, 30, 10,
     ),
     "cluster-disks": Part(
         "test_cluster_servers.py::test_bad_disks_cost_nothing_that_was_accepted",
@@ -90,7 +90,7 @@ PARTS = {
     ),
     "cluster-nodes": Part(
         "test_cluster_networks.py::test_killed_nodes_cost_nothing", "kill -9 of one or two of three nodes under load",
-        "nothing is lost, displaced or out of order", 10, 50, 5,
+        "nothing is lost, displaced or out of order", 6, 50, 5,
     ),
     "cluster-restarts": Part(
         "test_cluster_networks.py::test_a_rolling_restart_costs_nothing",
@@ -99,12 +99,12 @@ PARTS = {
     "cluster-moves": Part(
         "test_cluster_moves.py::test_devices_that_move_between_nodes_under_load_miss_nothing",
         "a device that moves to another node of a cluster, or its clone that comes too, under load",
-        "nothing is lost or out of order, and older connections end", 200, 500, 0.3,
+        "nothing is lost or out of order, and older connections end", 100, 500, 0.3,
     ),
     "cluster-tokens": Part(
         "test_cluster_moves.py::test_a_token_made_at_one_node_is_good_at_the_others_at_once",
         "a token made at one node of a cluster and used at the others at once, until its app is gone",
-        "no good token is refused, and each dead one is", 500, 2000, 0.1,
+        "no good token is refused, and each dead one is", 200, 2000, 0.1,
     ),
     "cluster-revocation": Part(
         "test_cluster_moves.py::test_a_revocation_is_in_force_at_all_nodes_in_time",

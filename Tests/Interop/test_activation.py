@@ -457,6 +457,7 @@ class TestClientLimits:
         raw = socket.create_connection(("127.0.0.1", service.listeners["activation"]))
         return context.wrap_socket(raw, server_hostname="localhost")
 
+    @pytest.mark.slow
     def test_refused_clients_are_logged_and_counted(self, fresh, tmp_path):
         service = fresh("--log-level", "info").start()
         with socket.create_connection(("127.0.0.1", service.listeners["activation"])):
@@ -477,6 +478,7 @@ class TestClientLimits:
         assert len(lines) == 2 and all("activation" in line and "127.0.0.1" in line for line in lines), lines
         assert any("another authority" in line for line in lines)
 
+    @pytest.mark.slow
     def test_slow_clients_are_closed_in_every_phase(self, shared):
         def silent():
             return self.is_closed(socket.create_connection(("127.0.0.1", shared.listeners["activation"])))
@@ -497,7 +499,7 @@ class TestClientLimits:
                 connection.sendall(b"POST /.well-known/est/simpleenroll HTTP/1.1\r\nHost: x\r\nX: ")
                 while time.monotonic() - start < 2 * PATIENCE:
                     connection.sendall(b"a")
-                    time.sleep(0.3)
+                    time.sleep(0.3)  # pace: a client that drips bytes
                     try:
                         if connection.recv(1) == b"":
                             return True
@@ -603,7 +605,7 @@ class TestCrash:
         one = invite(service)
         with concurrent.futures.ThreadPoolExecutor(1) as other:
             attempt = other.submit(lambda: enroll(service, one["code"], request))
-            time.sleep(moment)
+            time.sleep(moment)  # pace: the moment of the kill
             service.kill()
             try:
                 answer = attempt.result()

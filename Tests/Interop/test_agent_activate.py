@@ -316,7 +316,7 @@ class TestRenewal:
             if is_away:
                 port = str(service.listeners["device"])
                 service.stop()
-                time.sleep(max(0, over + 2 - time.monotonic()))
+                time.sleep(max(0, over + 2 - time.monotonic()))  # pace: the certificate's end
                 service.start("--device-port", port)
             assert any(json.loads(line)["event"] == "disconnected" for line in process.stdout)
             assert any(json.loads(line)["event"] == "connected" for line in process.stdout)

@@ -98,7 +98,7 @@ def asleep(stage, choice):
     try:
         stage.post()
         stage.proxy.cut()
-        time.sleep(choice.random())
+        time.sleep(choice.random())  # pace: how long it is away
     finally:
         os.kill(stage.agent.process.pid, signal.SIGCONT)
 
@@ -109,11 +109,12 @@ def unplugged(stage, choice):
     try:
         stage.post()
         stage.proxy.cut()
-        time.sleep(choice.random())
+        time.sleep(choice.random())  # pace: how long it is away
     finally:
         stage.network.plug()
 
 
+@pytest.mark.slow
 def test_no_notification_is_lost_or_shown_twice_through_a_hundred_cuts(stage, rounds):
     rare = [killed, asleep, unplugged] * (1 + rounds.count // 20)
     ways = [in_a_packet] * (rounds.count - len(rare)) + rare
@@ -152,7 +153,7 @@ def test_a_suspended_agent_reconnects_at_once(stage):
     os.kill(stage.agent.process.pid, signal.SIGSTOP)
     try:
         # One and a half keep alives, and what the agent takes for sleep.
-        time.sleep(13)
+        time.sleep(13)  # pace: how long it is suspended
         stage.post()
     finally:
         os.kill(stage.agent.process.pid, signal.SIGCONT)

@@ -133,6 +133,7 @@ class TestAioapns:
             assert result == [request["notification_id"], "200", None, None]
             assert device.next().id == request["notification_id"]
 
+    @pytest.mark.slow
     def test_many_requests_on_a_new_token_connection_all_arrive(self, apple):
         devices = [away_device(apple, prefix=apple.inside) for _ in range(3)]
         requests = [
@@ -145,6 +146,7 @@ class TestAioapns:
             with device.start():
                 device.next()
 
+    @pytest.mark.slow
     def test_more_requests_than_streams_are_served(self, apple):
         device = away_device(apple, prefix=apple.inside)
         requests = [{"device_token": device.token, "message": HELLO} for _ in range(1200)]

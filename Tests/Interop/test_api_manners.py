@@ -71,7 +71,7 @@ class TestIdleTimeout:
                 with contextlib.suppress(Disconnected):
                     for _ in range(8):
                         provider.ping()
-                        time.sleep(1)
+                        time.sleep(1)  # pace: one PING a second
                         longest, last = max(longest, time.monotonic() - last), time.monotonic()
                     provider.ping()
                 # On a machine that pauses, it was silent for too long: that shows nothing.

@@ -106,7 +106,7 @@ def serve_honestly(parties, crowd, meanwhile):
             if not crowd.open:
                 break
             waits.append(wait)
-            time.sleep(0.01)
+            time.sleep(0.01)  # pace: one sample in ten milliseconds
             start = time.monotonic()
         assert provider.goaways == []
     return waits, peak - before
@@ -143,6 +143,7 @@ PHASES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("phase", PHASES)
 def test_a_hundred_silent_connections_are_closed_in_time(parties, phase):
     said = PHASES[phase]
@@ -186,6 +187,7 @@ def test_a_hundred_slow_bodies_do_not_delay_others(parties):
     assert_served_beside(parties, "100 bodies of a byte a second", fill, meanwhile=trickle)
 
 
+@pytest.mark.slow
 def test_a_slow_body_is_reset_after_ten_seconds(parties):
     with parties.provider() as provider:
         begin = time.monotonic()

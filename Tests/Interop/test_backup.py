@@ -120,17 +120,29 @@ def test_a_backup_under_load_has_all_that_was_accepted_and_revoked_before_it(fre
             copy.close()
 
 
+@pytest.fixture(scope="module")
+def original(tmp_path_factory):
+    """The data folder of a service with a notification that waits, stopped, and beside it a backup."""
+    service = Service(tmp_path_factory.mktemp("original") / "data").start()
+    try:
+        with Provider(service, service.provider_certificate()) as provider:
+            assert_accepted(provider.push(away_device(service).token))
+        service.stop()
+    finally:
+        service.close()
+    backup(service, service.data.parent / "backup")
+    return service.data.parent
+
+
 @pytest.fixture
-def made(fresh, tmp_path):
-    """A service with a notification that waits, stopped, and a backup of it."""
-    service = fresh().start()
-    with Provider(service, service.provider_certificate()) as provider:
-        assert_accepted(provider.push(away_device(service).token))
-    service.stop()
-    backup(service, tmp_path / "backup")
-    return service
+def made(fresh, tmp_path, original):
+    """A copy of that service, and of the backup."""
+    for name in ("data", "backup"):
+        shutil.copytree(original / name, tmp_path / name)
+    return fresh(data=tmp_path / "data")
 
 
+@pytest.mark.slow
 def test_a_change_of_any_byte_is_refused(made, tmp_path):
     chance = random.Random(16)
     files = sorted(path for path in (tmp_path / "backup").rglob("*") if path.is_file())
@@ -165,6 +177,7 @@ def killed_at(number, *command):
     return subprocess.run(words, capture_output=True, timeout=PATIENCE).returncode
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "numbers"), [("backup", (1, 5, 10, 15, 18, 40)), ("restore", (1, 14, 17, 18, 19, 20, 21, 40))]
 )

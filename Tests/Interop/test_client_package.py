@@ -56,11 +56,13 @@ def resolved(folder):
     return found
 
 
+@pytest.mark.slow
 def test_the_client_libraries_resolve_at_most_14_packages(outside):
     found = resolved(outside)
     assert {"swift-nio", "swift-nio-ssl"} <= found and len(found) <= 14, sorted(found)
 
 
+@pytest.mark.slow
 def test_a_package_with_other_dependencies_of_the_service_resolves(tmp_path):
     """A trait that Herald asks of a shared dependency counts for whoever uses it, too: only the command may ask for one."""
     folder = shutil.copytree(ROOT / "Examples" / "KitchenTimer", tmp_path / "KitchenTimer")

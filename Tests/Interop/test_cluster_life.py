@@ -125,7 +125,7 @@ class Crowd:
             except (asyncio.IncompleteReadError, ConnectionError):
                 pass
             writer.close()
-            await asyncio.sleep(0.5)
+            await asyncio.sleep(0.5)  # pace: a refused client comes again
 
 
 def test_everybody_returns_at_once_and_waits_for_a_turn(cluster):

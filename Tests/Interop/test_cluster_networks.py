@@ -120,7 +120,7 @@ def test_partitions_and_pauses_cost_nothing(cluster, rounds):
         fault, node = fault_of(cluster, chance, number)
         with fault:
             former = node and load.leave(node)
-            time.sleep(chance.choice(SHORT if rounds.are_few else LONG))
+            time.sleep(chance.choice(SHORT if rounds.are_few else LONG))  # pace: how long the fault lasts
             if chance.random() < 0.5:
                 # Until the others have elected leaders.
                 load.flows()

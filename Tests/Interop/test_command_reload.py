@@ -6,7 +6,6 @@ import signal
 import socket
 import ssl
 import subprocess
-import time
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -84,13 +83,16 @@ def test_the_log_level_is_reloaded(configured):
     scene.reload("log-level: debug\n")
     before = check_port()
     eventually(lambda: any(" debug " in line for line in scene.service.lines[before:]), what="a line at debug")
-    scene.path.write_text("log-level: error\n")
+    device = away_device(scene.service)
+    scene.path.write_text("log-level: error\nunique-id: always\n")
     before = len(scene.service.lines)
-    scene.service.process.send_signal(signal.SIGHUP)
-    # The note of the reload itself is below the new level.
-    time.sleep(1)
-    assert not any("configuration reloaded" in line for line in scene.service.lines[before:])
+    with Provider(scene.service, scene.service.provider_certificate()) as provider:
+        assert provider.push(device.token).unique_id is None
+        scene.service.process.send_signal(signal.SIGHUP)
+        eventually(lambda: provider.push(device.token).unique_id, what="the reload")
     scene.reload("log-level: info\n")
+    # The note of the first reload was below its new level.
+    assert sum("configuration reloaded" in line for line in scene.service.lines[before:]) == 1
 
 
 def test_a_shorter_storage_applies_to_later_notifications(configured):

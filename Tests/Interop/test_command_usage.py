@@ -81,6 +81,7 @@ NEEDED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by", ["option", "variable"])
 def test_every_command_that_takes_a_configuration_file_reads_it(by, tmp_path):
     commands = commands_with("config")

@@ -20,6 +20,7 @@ def containers(tmp_path):
     composition.close()
 
 
+@pytest.mark.slow
 def test_a_sender_that_knows_apples_names_only_reaches_the_device(containers):
     containers.up()
     token = containers.line("phone", r"token for com\.example\.chat: ([0-9a-f]{64})")[1]

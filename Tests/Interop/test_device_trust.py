@@ -461,6 +461,7 @@ def expiring(shared, authority, tmp_path_factory):
         yield wire
 
 
+@pytest.mark.slow
 def test_a_half_packet_is_timed_out(shared, steady, expiring):
     """Silence at every stage of a connection; all at once, since each takes as long as the service has patience.
 

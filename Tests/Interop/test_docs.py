@@ -106,7 +106,7 @@ def test_every_test_named_by_a_document_exists(document):
         ("`test_docs.py`, `test_docs.py::test_every_test_named_by_a_document_exists`", 0),
         ("`test_model.py::TestOracle`, `TestOracle::test_an_unexpected_answer`, `test_an_unexpected_answer`", 0),
         ("`test_model.py::TestOracle::test_an_unexpected_answer`, `Tests/Interop/test_model.py`", 0),
-        ("`CorpusTests`, `CorpusTests/every corpus has a target`, `DecisionTests/addressesHideTheirPassword`", 0),
+        ("`CorpusTests`, `CorpusTests/every corpus has a target`, `DecisionTests/addresses hide their password`", 0),
         ("`test_nothing.py`", 1),
         ("`test_model.py::test_nothing`, `test_nothing`, `TestNothing::test_nothing`, `TestNothing`", 4),
         ("`test_model.py::TestShrinker::test_an_unexpected_answer`", 1),

@@ -191,6 +191,7 @@ def runs(page):
     return any(not note.startswith("not run: ") for note, _ in blocks(page))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", [page for page in PAGES if runs(page)], ids=lambda page: page.name)
 def test_the_blocks_of_a_page_run_as_printed(page, terminal):
     for text in BEFORE.get(page.name, []):
@@ -206,6 +207,7 @@ def test_the_blocks_of_a_page_run_as_printed(page, terminal):
                 terminal.back()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", EXAMPLES, ids=lambda page: page.parent.name)
 def test_an_example_runs_from_its_page_alone(page, tmp_path):
     """A message of PushChat reaches the device in both environments."""

@@ -123,6 +123,7 @@ class TestRefusals:
         with scene.provider() as provider:
             assert provider.push(scene.token).header("retry-after") == usual
 
+    @pytest.mark.slow
     def test_a_share_is_hit_and_the_seed_repeats_it(self, scene):
         def victims(seed):
             scene.start("refuse", "--reason", "Unregistered", "--share", "20%", "--seed", seed)

@@ -96,7 +96,7 @@ async def kill_or_pause(trio, load, chance, figures):
         figures.add(pauses=1)
         server.pause()
         # For less than an election takes, or until the others have chosen another leader.
-        await asyncio.sleep(chance.choice((0.5, 3, 9)))
+        await asyncio.sleep(chance.choice((0.5, 3, 9)))  # pace: how long the pause lasts
         server.resume()
     else:
         figures.add(kills=1)

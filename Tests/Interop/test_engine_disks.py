@@ -11,7 +11,7 @@ from engine_ledger import EngineLedger
 from engine_load import EngineLoad, verdict
 from nats_servers import NATSServer, NATSTrio
 from private_mounts import in_private_mounts, mount
-from service import PATIENCE
+from service import PATIENCE, eventually_async
 from test_engine import PACE, Figures, leader_of
 
 #: Refusals that show that no server takes writes any more.
@@ -55,9 +55,9 @@ async def all_full(trio, load):
     """All disks are full. Writes are refused until there is room and the servers were started again."""
     ballasts = [fill(server) for server in trio.servers]
     before = len(load.ledger.writes)
-    async with asyncio.timeout(PATIENCE):
-        while sum(write.refused is not None for write in load.ledger.writes[before:]) < ENOUGH:
-            await asyncio.sleep(0.05)
+    await eventually_async(
+        lambda: sum(write.refused is not None for write in load.ledger.writes[before:]) >= ENOUGH, what="refused writes"
+    )
     for ballast in ballasts:
         ballast.unlink()
     for server in trio.servers:

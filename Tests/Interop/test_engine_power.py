@@ -104,7 +104,7 @@ class Story:
             await load.advance(chance.randrange(PACE, 3 * PACE))
             with_it.kill()
         else:
-            await asyncio.sleep(chance.random() / 2)
+            await asyncio.sleep(chance.random() / 2)  # pace: the moment of the cut
         self.cut(chance)
         if self.outside:
             without_it.start()

@@ -3,10 +3,12 @@
 import concurrent.futures
 import json
 import os
+import re
 import socket
 import struct
 import subprocess
 import time
+import urllib.request
 
 import pytest
 from cryptography import x509
@@ -157,30 +159,30 @@ class TestReader:
         device, _, _ = dead_device(service)
         for _ in range(3):
             reader = Binary(service, certificate, listener="feedback")
-            # Wait until it is there, and read none of it.
-            while not reader.socket.pending() and not select_readable(reader.socket):
-                pass
-            time.sleep(0.3)
+            # Wait until all of it is there, and read none of it.
+            wait_until_written(service, reader)
             reader.socket.close()
         assert tokens(feedback(service, certificate)) == [device.token]
 
     def test_a_reader_that_resets_gets_the_list_again(self, service, certificate):
         device, _, _ = dead_device(service)
         reader = Binary(service, certificate, listener="feedback")
+        port = reader.socket.getsockname()[1]
         reader.reset()
-        time.sleep(0.5)
+        eventually(lambda: not is_held(service, port), what="the end of the connection")
         assert tokens(feedback(service, certificate)) == [device.token]
+        assert confirmed(service) == 1
 
     def test_a_reader_that_closes_without_reading_gets_the_list_again(self, service, certificate):
         """close_notify first, then an end of TCP with the list unread."""
         device, _, _ = dead_device(service)
         reader = Binary(service, certificate, listener="feedback")
-        select_readable(reader.socket, PATIENCE)
-        time.sleep(0.3)
+        port = wait_until_written(service, reader)
         outgoing = close_notify(reader.socket)
         outgoing.close()
-        time.sleep(0.5)
+        eventually(lambda: not is_held(service, port), what="the end of the connection")
         assert tokens(feedback(service, certificate)) == [device.token]
+        assert confirmed(service) == 1
 
     def test_a_killed_reader_gets_the_list_again(self, service, certificate):
         device, _, _ = dead_device(service)
@@ -302,10 +304,28 @@ def test_a_stop_does_not_wait_for_a_hanging_reader(service, certificate):
     assert tokens(feedback(service, certificate)) == [device.token]
 
 
-def select_readable(connection, timeout=0.1):
-    import select
+def wait_until_written(service, reader):
+    """Waits until the service has written the whole list and its end, all unread; returns the reader's port."""
+    port = reader.socket.getsockname()[1]
 
-    return bool(select.select([connection], [], [], timeout)[0])
+    def is_written():
+        # FIN_WAIT1 and FIN_WAIT2: the service has closed its direction.
+        rows = [state for local, remote, state, _, _ in tcp_rows(service.pid) if (local, remote) == (service.listeners["feedback"], port)]
+        return rows and set(rows) <= {"04", "05"}
+
+    eventually(is_written, what="the end of the list")
+    return port
+
+
+def confirmed(service):
+    """How many entries readers have confirmed, once there is one."""
+    url = f"http://127.0.0.1:{service.listeners['console']}/metrics"
+
+    def count():
+        with urllib.request.urlopen(url, timeout=PATIENCE) as answer:
+            return int(re.search(r"^herald_feedback_tuples_total (\d+)", answer.read().decode(), re.M)[1])
+
+    return eventually(count, what="a confirmed entry")
 
 
 def close_notify(connection):

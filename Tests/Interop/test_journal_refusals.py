@@ -6,6 +6,8 @@ import subprocess
 import time
 import urllib.request
 
+import pytest
+
 from binary import Binary, framed
 from parties import OTHER, STRANGERS, new_id
 from provider import Provider, away_device
@@ -117,6 +119,7 @@ def test_a_setting_explains_every_answer(fresh):
         assert "apns-priority is" in provider.push(device.token, priority=7).body.decode()
 
 
+@pytest.mark.slow
 def test_a_flood_of_refused_requests_does_not_fill_the_journal(fresh):
     service = fresh().start()
     device = away_device(service)

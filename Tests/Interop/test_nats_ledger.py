@@ -5,6 +5,8 @@ import contextlib
 import threading
 import time
 
+import pytest
+
 from nats_client import Ended, NATSClient
 from nats_servers import NATSTrio
 
@@ -70,6 +72,7 @@ def read_own_writes(client, round_number):
     return behind
 
 
+@pytest.mark.slow
 def test_every_outcome_is_true_while_servers_are_killed(tmp_path, rounds):
     trio = NATSTrio(tmp_path).start()
     try:

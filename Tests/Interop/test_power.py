@@ -79,7 +79,7 @@ class Story:
         for load in loads:
             load.start()
         assert enough.wait(timeout=2 * PATIENCE), "the load does not advance"
-        time.sleep(chance.random() / 2)
+        time.sleep(chance.random() / 2)  # pace: the moment of the cut
         self.guest.kill()
         for load in loads:
             load.join(timeout=PATIENCE)
@@ -88,7 +88,7 @@ class Story:
         self.cut(chance)
         if chance.randrange(UNFINISHED_BOOTS) == 0:
             self.guest.switch_on()
-            time.sleep(chance.random() * 20)
+            time.sleep(chance.random() * 20)  # pace: the moment of the cut
             self.guest.kill()
             self.cut(chance)
         self.guest.start()

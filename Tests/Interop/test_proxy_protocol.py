@@ -194,8 +194,7 @@ def test_haproxy_in_front(service, tmp_path):
             plain = socket.create_connection(("127.0.0.1", ports["activation"]), source_address=("127.0.0.77", 0))
             assert try_wrong_code(service, plain) == 401
             eventually(lambda: refused_codes(service, "127.0.0.77"), what="a line with the client's address")
-            # Some health checks.
-            time.sleep(1)
+            time.sleep(1)  # pace: five health checks
         finally:
             haproxy.terminate()
     # Neither the traffic nor the health checks lacked their header.

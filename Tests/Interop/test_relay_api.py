@@ -162,6 +162,7 @@ def test_a_too_long_body_is_refused(api):
     assert status == 413
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_schemathesis_finds_nothing(api, tmp_path):
     result = subprocess.run(

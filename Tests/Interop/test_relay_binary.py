@@ -110,6 +110,7 @@ def test_rows_of_a_broken_connection_are_resent_without_a_journal(service, queue
     assert set(taken(service, queue).values()) <= {1, 2}
 
 
+@pytest.mark.slow
 def test_a_killed_relay_looks_up_the_outcome_of_its_rows(service, queue, relay):
     prepare(queue, away_device(service).token, 1000)
     # The service confirms 200 at most in a second, so the relay has not sent all when it is killed.
@@ -124,6 +125,7 @@ def test_a_killed_relay_looks_up_the_outcome_of_its_rows(service, queue, relay):
     assert set(taken(service, queue).values()) == {1}
 
 
+@pytest.mark.slow
 def test_a_restarted_service_gets_each_row_once(service, queue, relay):
     prepare(queue, away_device(service).token, 3000)
     begin(relay, *binary(service))

@@ -36,6 +36,7 @@ def application(address, stop):
             stop.wait(0.01)
 
 
+@pytest.mark.slow
 def test_two_relays_share_a_pooler_with_others(shared, relays):
     server = PostgresServer("pooler")
     stop = threading.Event()
@@ -84,6 +85,7 @@ def free_port():
         return listener.getsockname()[1]
 
 
+@pytest.mark.slow
 def test_rows_go_out_after_a_failover_behind_one_address(shared, relays):
     """The writer becomes read-only and keeps its connections; new ones reach the new writer."""
     ports = [free_port(), free_port()]

@@ -512,7 +512,7 @@ class TestSQLite:
         connection.execute(
             "INSERT INTO push_queue (device_token, topic, payload) VALUES (?, ?, ?)", (device.token, TOPIC, PAYLOAD)
         )
-        time.sleep(1)
+        time.sleep(1)  # pace: how long it is locked
         connection.execute("COMMIT")
         connection.close()
         queue.drained()

@@ -164,7 +164,7 @@ def test_nothing_grows(fresh, rounds):
             before, first, certificates = slopes.measure(service.pid), began, churn.certificates
             watch.start()
         churn.play(number)
-        time.sleep(max(0, began + ROUND - time.monotonic()))
+        time.sleep(max(0, began + ROUND - time.monotonic()))  # pace: one round in so many seconds
     watch.stop()
 
     growth = watch.slopes(first)

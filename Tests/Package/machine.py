@@ -19,7 +19,7 @@ def eventually(condition, what):
     end = time.monotonic() + PATIENCE
     while not (value := condition()):
         assert time.monotonic() < end, f"still without {what}"
-        time.sleep(0.1)
+        time.sleep(0.1)  # pace: how often it is asked
     return value
 
 

@@ -52,7 +52,7 @@ import Testing
         )
     }
 
-    @Test func whatWasShownIsThereAfterACrashAndARepeatedOneIsNotShownAgain() async throws {
+    @Test func `what was shown is there after a crash and a repeated one is not shown again`() async throws {
         let folder = try TemporaryFolder()
         let path = try bundle(folder)
         do {
@@ -68,7 +68,7 @@ import Testing
         #expect(await second.displayRecord(NotificationID(high: 0, low: 1).description)?.body == "a")
     }
 
-    @Test func aCrashBetweenRecordAndStateShowsItOnce() async throws {
+    @Test func `a crash between record and state shows it once`() async throws {
         let folder = try TemporaryFolder()
         let path = try bundle(folder)
         var before = Data()
@@ -95,7 +95,7 @@ import Testing
         }
     }
 
-    @Test func whatCannotBeKeptDidNotHappen() async throws {
+    @Test func `what cannot be kept did not happen`() async throws {
         let folder = try TemporaryFolder()
         let path = try bundle(folder)
         let agent = try agent(folder)
@@ -111,7 +111,7 @@ import Testing
         #expect(await agent.snapshot().notifications.count == 1)
     }
 
-    @Test func aProgramThatTooLongWorksIsEndedAndSoItIsRecorded() async throws {
+    @Test func `a program that works too long is ended, and that is recorded`() async throws {
         let folder = try TemporaryFolder()
         var limits = ProgramLimits()
         limits.time = .milliseconds(200)
@@ -131,7 +131,7 @@ import Testing
         #expect(record?.background == .timedOut)
     }
 
-    @Test func aRunThatTheAgentsEndInterruptedIsRepeated() async throws {
+    @Test func `a run that the agent's end interrupted is repeated`() async throws {
         let folder = try TemporaryFolder()
         let path = try bundle(folder, ["receive": "cat > /dev/null; echo x >> runs"])
         do {
@@ -169,7 +169,7 @@ import Testing
         }
     }
 
-    @Test func anAppInSwiftHearsAllThatItNeeds() async throws {
+    @Test func `an app in Swift hears all that it needs`() async throws {
         try await withLocalApp { agent, app in
             var events = app.events.makeAsyncIterator()
             try await agent.perform(.permit(PhoneKit.topic, [.alert, .badge]))
@@ -189,7 +189,7 @@ import Testing
         }
     }
 
-    @Test func anAppThatDoesNotReadIsLetGoAndToldSo() async throws {
+    @Test func `an app that does not read is let go and told so`() async throws {
         try await withLocalApp { agent, app in
             let words = "disconnected: \(LocalClient.maximumUnread) events were not read"
             await #expect(throws: DeviceError(.unreachable, words)) {
@@ -205,7 +205,7 @@ import Testing
         }
     }
 
-    @Test func aVirtualDeviceShowsWhatAUserWouldSee() async throws {
+    @Test func `a virtual device shows what a user would see`() async throws {
         try await withVirtualDevice { device in
             let app = try await device.install(bundle: ExpectedPayload.folder + "/Monopoly.app")
             var switches = PhoneSwitches()
@@ -218,7 +218,7 @@ import Testing
         }
     }
 
-    @Test func filesOfABundleAreServedAndNothingElse() async throws {
+    @Test func `files of a bundle are served and nothing else`() async throws {
         let folder = try TemporaryFolder()
         let path = try bundle(folder)
         try Data("png".utf8).write(to: URL(fileURLWithPath: path + "/AppIcon.png"))
@@ -240,8 +240,8 @@ import Testing
         #expect(await agent.file(.sound, of: topic, named: "host.caf") == nil)
     }
 
-    @Test(.timeLimit(.minutes(10))) func anAgentThatCanKeepNothingEndsInsteadOfGoingOnWithoutItsPrograms() async throws
-    {
+    @Test(.timeLimit(.minutes(10)))
+    func `an agent that can keep nothing ends instead of going on without its programs`() async throws {
         let folder = try TemporaryFolder()
         let agent = try agent(folder)
         try await agent.install(
@@ -264,7 +264,7 @@ import Testing
         #expect(await agent.phone.state.runs.count == 1)
     }
 
-    @Test func aProgramThatWaitsForItsTurnIsEndedToo() async throws {
+    @Test func `a program that waits for its turn is ended too`() async throws {
         let folder = try TemporaryFolder()
         var limits = ProgramLimits()
         limits.atOnce = 1
@@ -285,7 +285,7 @@ import Testing
         #expect(try String(contentsOfFile: container + "/runs", encoding: .utf8) == "x\n")
     }
 
-    @Test func halfALineIsNotJoinedByTheNext() throws {
+    @Test func `half a line is not joined by the next`() throws {
         let folder = try TemporaryFolder()
         let path = folder.path + "/shown.jsonl"
         let record = DisplayRecord(apnsID: "1", topic: PhoneKit.topic, received: "", state: .background, badge: 0)
@@ -307,7 +307,7 @@ import Testing
         #expect(try DisplayLog(path)["1"]?.replacedBy == "3")
     }
 
-    @Test func theFileOfRecordsIsBounded() throws {
+    @Test func `the file of records is bounded`() throws {
         let folder = try TemporaryFolder()
         let path = folder.path + "/shown.jsonl"
         func record(_ number: Int) -> DisplayRecord {

@@ -10,7 +10,7 @@ import Testing
 @Suite struct PhoneActionTests {
     private let all = Set(NotificationKind.allCases)
 
-    @Test func anAppIsRegisteredOnceTheUserHasAnswered() throws {
+    @Test func `an app is registered once the user has answered`() throws {
         var kit = try PhoneKit(allow: nil)
         #expect(kit.snapshot.questions == [PhoneKit.topic] && kit.app?.permission == nil)
         #expect(kit.phone.start(kit.now) == [])
@@ -20,7 +20,7 @@ import Testing
         #expect(kit.snapshot.questions.isEmpty && kit.app?.permission?.badges == false)
     }
 
-    @Test func aRefusedAppIsRegisteredAndSwitchedOffAtTheServiceUntilItKnows() throws {
+    @Test func `a refused app is registered and switched off at the service until it knows`() throws {
         var kit = try PhoneKit(allow: nil, wakes: false)
         let off = PhoneEffect.setEnabled(false, for: PhoneKit.topic)
         #expect(try kit.does(.permit(PhoneKit.topic, [])).contains(off))
@@ -40,7 +40,7 @@ import Testing
         )
     }
 
-    @Test func aTapOpensTheAppWithThePayloadAndUnlocks() throws {
+    @Test func `a tap opens the app with the payload and unlocks`() throws {
         var kit = try PhoneKit(programs: [.open])
         try kit.does(.lock)
         let record = try #require(kit.receive(#"{"aps":{"alert":{"body":"a","launch-image":"x"}},"k":1}"#).record)
@@ -58,7 +58,7 @@ import Testing
         #expect(kit.app?.launchImage == "the previous snapshot" && kit.app?.launchPicture == nil)
     }
 
-    @Test func whatComesToAnAppThatIsOpenIsShownToTheAppUntilItIsLeft() throws {
+    @Test func `what comes to an app that is open is shown to the app until it is left`() throws {
         var kit = try PhoneKit()
         kit.receive(#"{"aps":{"alert":"before"}}"#)
         #expect(kit.app?.received == nil)
@@ -73,7 +73,7 @@ import Testing
         #expect(kit.app?.received == nil)
     }
 
-    @Test func anAppSetsItsBadgeAsFarAsTheUserLetsIt() throws {
+    @Test func `an app sets its badge as far as the user lets it`() throws {
         var kit = try PhoneKit()
         kit.receive(#"{"aps":{"badge":3}}"#)
         #expect(try kit.does(.badge(PhoneKit.topic, 0)).isEmpty && kit.app?.badge == 0)
@@ -87,7 +87,7 @@ import Testing
         #expect(silent.app?.badge == 0)
     }
 
-    @Test func closingTellsNobodyButTheRecord() throws {
+    @Test func `closing tells nobody but the record`() throws {
         var kit = try PhoneKit(programs: [.open])
         let record = try #require(kit.receive(#"{"aps":{"alert":"a"}}"#).record)
         let id = try #require(kit.newest?.id)
@@ -128,7 +128,7 @@ import Testing
         #expect(kit.snapshot.foreground == nil && kit.snapshot.notifications.map(\.body) == ["p", "before"])
     }
 
-    @Test func buttonsOfACategoryReachTheApp() throws {
+    @Test func `buttons of a category reach the app`() throws {
         var kit = try PhoneKit(programs: [.action])
         try kit.does(.lock)
         kit.receive(#"{"aps":{"alert":"a","category":"INVITE"}}"#)
@@ -145,7 +145,7 @@ import Testing
         #expect(kit.snapshot.foreground == PhoneKit.topic)
     }
 
-    @Test func removingAnAppTakesAllThatItHas() throws {
+    @Test func `removing an app takes all that it has`() throws {
         var kit = try PhoneKit()
         let token = try #require(DeviceToken(bytes: Array(repeating: 7, count: 32)))
         _ = kit.phone.gotToken(token, for: PhoneKit.topic, kit.now)
@@ -161,7 +161,7 @@ import Testing
         #expect(try kit.restart() == [])
     }
 
-    @Test func anUpgradeKeepsPermissionTokenAndNumber() throws {
+    @Test func `an upgrade keeps permission, token and number`() throws {
         var kit = try PhoneKit(allow: [.alert, .badge])
         let token = try #require(DeviceToken(bytes: Array(repeating: 7, count: 32)))
         _ = kit.phone.gotToken(token, for: PhoneKit.topic, kit.now)
@@ -173,7 +173,7 @@ import Testing
         #expect(kit.app?.permission?.sounds == false)
     }
 
-    @Test func anUpgradeThatMovesToTheOtherEnvironmentEndsTheRegistrationThere() throws {
+    @Test func `an upgrade that moves to the other environment ends the registration there`() throws {
         var kit = try PhoneKit(allow: [], wakes: false)
         let token = try #require(DeviceToken(bytes: Array(repeating: 7, count: 32)))
         _ = kit.phone.gotToken(token, for: PhoneKit.topic, kit.now)
@@ -193,7 +193,7 @@ import Testing
         #expect(try kit.restart().first == .unregister(PhoneKit.topic, in: nil))
     }
 
-    @Test func theTokenOfAnEarlierRunIsPresentedWithTheApp() throws {
+    @Test func `the token of an earlier run is presented with the app`() throws {
         var kit = try PhoneKit()
         let token = try #require(DeviceToken(bytes: Array(repeating: 7, count: 32)))
         _ = kit.phone.gotToken(token, for: PhoneKit.topic, kit.now)
@@ -204,7 +204,7 @@ import Testing
         )
     }
 
-    @Test func appsOfTheSocketComeMoveAndGo() throws {
+    @Test func `apps of the socket come, move and go`() throws {
         var kit = try PhoneKit(allow: nil)
         _ = try kit.phone.appConnected(PhoneKit.other, wants: [.alert], kit.now)
         #expect(kit.snapshot.questions == [PhoneKit.topic, PhoneKit.other])
@@ -219,7 +219,7 @@ import Testing
         #expect(kit.snapshot.apps.first { $0.topic == PhoneKit.other }?.state == .notRunning)
     }
 
-    @Test func liveActivitiesAgeAndGo() throws {
+    @Test func `live activities age and go`() throws {
         var kit = try PhoneKit()
         let start = kit.now.seconds
         func payload(_ event: String, _ more: String) -> String {
@@ -244,7 +244,7 @@ import Testing
         #expect(kit.snapshot.activities.isEmpty && kit.phone.nextTick == nil)
     }
 
-    @Test func switchesReachTheServiceAndOutliveARestart() throws {
+    @Test func `switches reach the service and outlive a restart`() throws {
         var kit = try PhoneKit()
         var switches = PhoneSwitches()
         switches.network = false
@@ -269,7 +269,7 @@ import Testing
         #"{"do":"categories","topic":"a.b","categories":{}}"#,
         #"{"do":"set","languages":["de"],"muted":true}"#, #"{"do":"remove","topic":"a.b"}"#, #"{"do":"clear"}"#,
     ])
-    func actionsAreTheSameInJSON(_ text: String) throws {
+    func `actions are the same in JSON`(_ text: String) throws {
         let action = try JSON.decode(PhoneAction.self, from: Array(text.utf8))
         let written = try JSON.encode(action)
         #expect(
@@ -290,7 +290,7 @@ import Testing
         ),
         (#"{"do":"set","muted":1}"#, "true or false"), (#"{"do":"set","mute":true}"#, "needs one of"),
     ])
-    func wrongActionsAreToldInWords(_ text: String, _ words: String) throws {
+    func `wrong actions are told in words`(_ text: String, _ words: String) throws {
         let error = #expect(throws: DecodingError.self) {
             try JSON.decode(PhoneAction.self, from: Array(text.utf8))
         }
@@ -301,7 +301,7 @@ import Testing
         #expect(context.debugDescription.contains(words))
     }
 
-    @Test func aSnapshotHasAllItsMembers() throws {
+    @Test func `a snapshot has all its members`() throws {
         var kit = try PhoneKit()
         kit.receive(#"{"aps":{"alert":"a"}}"#)
         let bytes = try JSON.encode(kit.snapshot)

@@ -8,7 +8,7 @@ import Testing
 
 /// Notifications that arrive on a device.
 @Suite struct PhoneReceiveTests {
-    @Test func showsABannerWithBadgeAndSoundAndRemembersWhatWasSeen() throws {
+    @Test func `shows a banner with badge and sound and remembers what was seen`() throws {
         var kit = try PhoneKit()
         let reception = kit.receive(#"{"aps":{"alert":"You got your emails.","badge":9,"sound":"bingbong.aiff"}}"#)
         let record = try #require(reception.record)
@@ -19,7 +19,7 @@ import Testing
         #expect(reception.effects == [.record(record)])
     }
 
-    @Test func speaksTheUsersLanguageAndChangesNothingThatIsShown() throws {
+    @Test func `speaks the user's language and changes nothing that is shown`() throws {
         var kit = try PhoneKit()
         let payload = #"{"aps":{"alert":{"loc-key":"GAME_PLAY_REQUEST_FORMAT","loc-args":["Jenna","Frank"]}}}"#
         kit.receive(payload)
@@ -34,7 +34,7 @@ import Testing
         #expect(kit.snapshot.availableLanguages == ["de", "en", "es", "fr", "ja", "zh-Hans"])
     }
 
-    @Test func aRepeatedOneIsShownOnceAlsoAfterARestart() throws {
+    @Test func `a repeated one is shown once also after a restart`() throws {
         var kit = try PhoneKit()
         kit.receive(#"{"aps":{"alert":"a"}}"#)
         let again = kit.notification(#"{"aps":{"alert":"a"}}"#)
@@ -47,7 +47,7 @@ import Testing
         #expect(!kit.phone.receive(other, kit.now).isRepeated)
     }
 
-    @Test func aCollapseIdentifierReplacesAndMovesUp() throws {
+    @Test func `a collapse identifier replaces and moves up`() throws {
         var kit = try PhoneKit()
         let first = try #require(kit.receive(#"{"aps":{"alert":"1:0"}}"#, collapse: "match").record)
         kit.receive(#"{"aps":{"alert":"other"}}"#)
@@ -58,7 +58,7 @@ import Testing
         #expect(second.effects.contains(.amend(first.apnsID, .replaced(by: second.record?.apnsID ?? ""))))
     }
 
-    @Test func inTheForegroundTheAppGetsItAndNothingIsShown() throws {
+    @Test func `in the foreground the app gets it and nothing is shown`() throws {
         var kit = try PhoneKit()
         try kit.does(.open(PhoneKit.topic))
         let reception = kit.receive(#"{"aps":{"alert":"a","badge":3}}"#)
@@ -76,7 +76,7 @@ import Testing
         #expect(kit.newest?.slider == "View" && kit.snapshot.banner == nil)
     }
 
-    @Test func badgesAreSetAndRemovedAndLeft() throws {
+    @Test func `badges are set and removed and left`() throws {
         var kit = try PhoneKit()
         kit.receive(#"{"aps":{"badge":4}}"#)
         kit.receive(#"{"aps":{"alert":"a"}}"#)
@@ -85,7 +85,7 @@ import Testing
         #expect(kit.app?.badge == 0)
     }
 
-    @Test func whatIsNotAllowedDoesNotHappen() throws {
+    @Test func `what is not allowed does not happen`() throws {
         var kit = try PhoneKit(allow: [.badge])
         let record = try #require(kit.receive(#"{"aps":{"alert":"a","badge":1,"sound":"default"}}"#).record)
         #expect(!record.shown && record.sound == nil && record.badge.after == 1)
@@ -95,7 +95,7 @@ import Testing
         )
     }
 
-    @Test func aSilentOneWakesAProgramOrAnAppUnlessTheUserEndedIt() throws {
+    @Test func `a silent one wakes a program or an app unless the user ended it`() throws {
         var kit = try PhoneKit(programs: [.background, .receive])
         let silent = #"{"aps":{"content-available":1},"n":1}"#
         let woken = kit.receive(silent, type: .background)
@@ -113,7 +113,7 @@ import Testing
         #expect(held.first?.arrival.map { String(decoding: $0.payload, as: UTF8.self) }?.contains(#""n":2"#) == true)
     }
 
-    @Test func aSilentOneOfWhichNothingRunsWakesNothing() throws {
+    @Test func `a silent one of which nothing runs wakes nothing`() throws {
         var kit = try PhoneKit(programs: [.receive])
         let silent = #"{"aps":{"content-available":1}}"#
         let state = kit.app?.state
@@ -130,7 +130,7 @@ import Testing
         #expect(kit.app?.state == .notRunning)
     }
 
-    @Test func anAppOnTheSocketMustSayThatItIsDone() throws {
+    @Test func `an app on the socket must say that it is done`() throws {
         var kit = try PhoneKit()
         _ = try kit.phone.appConnected(PhoneKit.topic, wants: nil, kit.now)
         let silent = #"{"aps":{"content-available":1}}"#
@@ -150,7 +150,7 @@ import Testing
         }
     }
 
-    @Test func aServiceProgramChangesWhatIsShown() throws {
+    @Test func `a service program changes what is shown`() throws {
         var kit = try PhoneKit(programs: [.service, .receive])
         let mutable = #"{"aps":{"alert":"secret","mutable-content":1}}"#
         let reception = kit.receive(mutable)
@@ -168,7 +168,7 @@ import Testing
         #expect(kit.receive(#"{"aps":{"badge":1,"mutable-content":1}}"#).record != nil)
     }
 
-    @Test func whatIsKeptIsBounded() throws {
+    @Test func `what is kept is bounded`() throws {
         var kit = try PhoneKit(programs: [.receive])
         for number in 0..<150 { kit.receive(#"{"aps":{"alert":"\#(number)","sound":"default"}}"#) }
         #expect(kit.snapshot.notifications.count == 100 && kit.newest?.body == "149")
@@ -177,13 +177,14 @@ import Testing
         #expect(kit.phone.state.runs.count == 128)
     }
 
-    @Test func whatIsForNobodyIsDropped() throws {
+    @Test func `what is for nobody is dropped`() throws {
         var kit = try PhoneKit()
         #expect(kit.receive(#"{"aps":{"alert":"a"}}"#, PhoneKit.other) == Phone.Reception())
     }
 
-    @Test(arguments: ExpectedPayload.all) func everyExpectedPayloadIsShownAsExpected(_ payload: ExpectedPayload) throws
-    {
+    @Test(arguments: ExpectedPayload.all) func `every expected payload is shown as expected`(
+        _ payload: ExpectedPayload
+    ) throws {
         guard payload.pushType == .alert || payload.pushType == .background else { return }
         for wanted in payload.expectation["present"]?.elements ?? [] {
             let wanted = try #require(wanted.members)

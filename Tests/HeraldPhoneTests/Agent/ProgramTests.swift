@@ -19,7 +19,7 @@ import Testing
         return await Program(call, limits: limits).run()
     }
 
-    @Test func getsItsInputItsFolderItsEnvironmentAndNothingElse() async throws {
+    @Test func `gets its input, its folder, its environment and nothing else`() async throws {
         setenv("HERALD_TEST_SECRET", "x", 1)
         let leaked = open("/dev/null", O_RDONLY)
         defer { close(leaked) }
@@ -32,7 +32,7 @@ import Testing
         #expect(String(decoding: outcome.output, as: UTF8.self) == "in\nherald\nA=1\n1\n")
     }
 
-    @Test func theLastLineSaysHowTheRunInTheBackgroundEnded() async throws {
+    @Test func `the last line says how the run in the background ended`() async throws {
         let newData = try await run("echo working; echo 'new data'")
         #expect(newData.background == .newData && newData.words == nil)
         #expect(try await run("true").background == .noData)
@@ -42,7 +42,7 @@ import Testing
         #expect(try await run("kill -SEGV $$").end == .signalled(SIGSEGV))
     }
 
-    @Test func oneThatTakesTooLongIsEndedAndOneThatDoesNotListenIsKilled() async throws {
+    @Test func `one that takes too long is ended and one that does not listen is killed`() async throws {
         var limits = ProgramLimits()
         limits.time = .milliseconds(300)
         limits.grace = .milliseconds(300)
@@ -53,7 +53,7 @@ import Testing
         #expect(killed.end == .ended)
     }
 
-    @Test func whatItStartedEndsWithIt() async throws {
+    @Test func `what it started ends with it`() async throws {
         // The pipe stays open in the child that sleeps; the program's end is its own.
         let outcome = try await run("sleep 1000 & echo $!")
         #expect(outcome.end == .exited(0))
@@ -71,26 +71,26 @@ import Testing
         return status.isEmpty || status.contains(") Z")
     }
 
-    @Test func whatItSaysIsReadUpToALimit() async throws {
+    @Test func `what it says is read up to a limit`() async throws {
         var limits = ProgramLimits()
         limits.outputBytes = 1000
         let outcome = try await run("yes | head -c 200000", limits: limits)
         #expect(outcome.isTooLong && outcome.output.count == 1000 && outcome.background == .failed)
     }
 
-    @Test func oneThatDoesNotReadIsNoHarm() async throws {
+    @Test func `one that does not read does no harm`() async throws {
         let outcome = try await run("exec <&-; echo 'no data'", input: Array(repeating: 120, count: 1 << 20))
         #expect(outcome.words == nil)
         #expect(outcome.background == .noData)
     }
 
-    @Test func oneThatCannotBeStartedIsTold() async throws {
+    @Test func `one that cannot be started is told`() async throws {
         let call = Program.Call(path: "/nowhere", folder: "/", environment: [:], input: [])
         let outcome = await Program(call, limits: ProgramLimits()).run()
         #expect(outcome.words == "cannot be started: No such file or directory")
     }
 
-    @Test func aServiceProgramMustReturnAnObjectThatFits() async throws {
+    @Test func `a service program must return an object that fits`() async throws {
         #expect(try await run(#"echo '{"aps":{}}'"#).payload == Array("{\"aps\":{}}\n".utf8))
         #expect(try await run("echo '[]'").payload == nil)
         #expect(try await run("true").payload == nil)

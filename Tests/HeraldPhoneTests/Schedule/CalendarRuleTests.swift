@@ -27,12 +27,12 @@ import Testing
         ("year 12-24 18:00", ["2026-12-24T17:00Z", "2027-12-24T17:00Z"]),
         ("year 02-29 08:00", ["2028-02-29T07:00Z", "2032-02-29T07:00Z"]),
     ])
-    func aRuleHasItsMomentsInTheTimeZoneOfTheDevice(rule: String, moments: [String]) throws {
+    func `a rule has its moments in the time zone of the device`(rule: String, moments: [String]) throws {
         // A Sunday, at which the clocks of Berlin show 13:00.
         #expect(try next(rule, after: "2026-03-01T12:00:00Z", in: "Europe/Berlin", count: 2) == moments)
     }
 
-    @Test func aTimeThatTheClockSkipsIsTheMomentOfTheChange() throws {
+    @Test func `a time that the clock skips is the moment of the change`() throws {
         // On 29 March 2026, 02:00 is followed by 03:00.
         #expect(
             try next("day 02:30", after: "2026-03-28T12:00:00Z", in: "Europe/Berlin", count: 2)
@@ -45,7 +45,7 @@ import Testing
         )
     }
 
-    @Test func aTimeThatTheClockShowsTwiceCountsOnce() throws {
+    @Test func `a time that the clock shows twice counts once`() throws {
         // On 25 October 2026, 03:00 is followed by 02:00.
         #expect(
             try next("day 02:30", after: "2026-10-24T12:00:00Z", in: "Europe/Berlin", count: 2)
@@ -56,13 +56,13 @@ import Testing
         )
     }
 
-    @Test func theSameRuleIsAnotherMomentInAnotherTimeZone() throws {
+    @Test func `the same rule is another moment in another time zone`() throws {
         let zones = ["UTC", "America/New_York", "Asia/Kolkata", "Pacific/Kiritimati"]
         let moments = try zones.map { try next("day 07:00", after: "2026-07-01T12:00:00Z", in: $0)[0] }
         #expect(moments == ["2026-07-02T07:00Z", "2026-07-02T11:00Z", "2026-07-02T01:30Z", "2026-07-01T17:00Z"])
     }
 
-    @Test func aMomentBelongsToTheDeviceOrToTheWorld() throws {
+    @Test func `a moment belongs to the device or to the world`() throws {
         let berlin = try #require(TimeZone(identifier: "Europe/Berlin"))
         let moments = [
             ("2026-12-24T18:00", "2026-12-24T17:00:00.000Z"), ("2026-12-24T18:00:30Z", "2026-12-24T18:00:30.000Z"),
@@ -77,7 +77,7 @@ import Testing
         }
     }
 
-    @Test func whatIsNoRuleOrMomentIsRefused() {
+    @Test func `what is not a rule or a moment is refused`() {
         for text in [
             "", "59s", "0", "day", "day 24:00", "day 7:00", "day 07:00 x", "someday 07:00", "month 0 07:00",
             "month 32 07:00", "month 07:00", "year 02-30 07:00", "year 13-01 07:00", "year 12 07:00", "15 m", "-15m",

@@ -41,7 +41,7 @@ import Testing
 
     private func pending(_ kit: PhoneKit) -> [String] { kit.app?.pending.map(\.id) ?? [] }
 
-    @Test func itIsShownOnceWhenItIsDueAndTheAppHearsOfItsButton() throws {
+    @Test func `it is shown once when it is due, and the app hears of its button`() throws {
         var kit = try PhoneKit()
         let content = JSON.object([
             "aps": .object([
@@ -75,7 +75,7 @@ import Testing
         #expect(effects.contains { if case .amend(record.id, .responded) = $0 { true } else { false } })
     }
 
-    @Test func itIsShownWithoutANetworkAndForAnEndedAppButOnlyAsTheUserPermits() throws {
+    @Test func `it is shown without a network and for an ended app but only as the user permits`() throws {
         var kit = try PhoneKit(allow: [.badge])
         try schedule(&kit, "a", .after(.seconds(60)))
         #expect(tick(&kit, after: .seconds(60)).first?.because.contains("the user switched alerts off") == true)
@@ -93,7 +93,7 @@ import Testing
         #expect(kit.app?.received?.local == "c" && kit.app?.received?.payload?.members?["n"] == .number(7))
     }
 
-    @Test func itReplacesByItsIdentifierAndIsCancelled() throws {
+    @Test func `it replaces by its identifier and is cancelled`() throws {
         var kit = try PhoneKit()
         try schedule(&kit, "a", .after(.seconds(60)))
         try schedule(&kit, "b", .after(.seconds(120)))
@@ -115,7 +115,7 @@ import Testing
         #expect(kit.phone.state.pending.all.isEmpty && tick(&kit, after: .seconds(60)).isEmpty)
     }
 
-    @Test func theSixtyFifthIsRefusedAndSoIsWhatCannotBeShown() throws {
+    @Test func `the sixty-fifth is refused, and so is what cannot be shown`() throws {
         var kit = try PhoneKit()
         for number in 1...64 { try schedule(&kit, "\(number)", .after(.seconds(60))) }
         #expect(throws: DeviceError.self) { try schedule(&kit, "65", .after(.seconds(60))) }
@@ -138,7 +138,7 @@ import Testing
         #expect(pending(kit).isEmpty)
     }
 
-    @Test func whatWasMissedIsShownOnceAtTheStartAndARepeatingOneGoesOn() throws {
+    @Test func `what was missed is shown once at the start and a repeating one goes on`() throws {
         var kit = try PhoneKit()
         try schedule(&kit, "once", .after(.seconds(60)))
         try schedule(&kit, "quarter", rule("15m"))
@@ -151,7 +151,7 @@ import Testing
         #expect(tick(&kit, after: .seconds(840)).compactMap(\.local) == ["quarter"])
     }
 
-    @Test func theRecordOfOneOccasionIsTheSameAfterACrash() throws {
+    @Test func `the record of one occasion is the same after a crash`() throws {
         var kit = try PhoneKit()
         try schedule(&kit, "a", .after(.seconds(60)))
         var crashed = kit
@@ -162,7 +162,7 @@ import Testing
         #expect(first.map(\.id) == again.map(\.id) && again.first?.due == first.first?.due)
     }
 
-    @Test func aClockThatIsMovedAheadLetsTimePassAndBackLeavesWhatRemains() throws {
+    @Test func `a clock that is moved ahead lets time pass, and back leaves what remains`() throws {
         var kit = try PhoneKit()
         try schedule(&kit, "timer", .after(.seconds(600)))
         try schedule(&kit, "noon", rule("day 12:30"))
@@ -179,7 +179,7 @@ import Testing
         #expect(kit.app?.pending == before)
     }
 
-    @Test func aClockThatWasSetBackASecondAgoDoesNotChangeWhatIsScheduledNow() throws {
+    @Test func `a clock that was set back a second ago does not change what is scheduled now`() throws {
         var kit = try PhoneKit()
         try schedule(&kit, "old", .after(.seconds(600)))
         #expect(tick(&kit).isEmpty)
@@ -192,7 +192,7 @@ import Testing
         #expect(kit.app?.pending.map(\.next) == [540, 540].map { kit.now.unixSeconds + $0 })
     }
 
-    @Test func aMomentThatComesAgainHasOneRecordThatDoesNotReplaceItself() throws {
+    @Test func `a moment that comes again has one record that does not replace itself`() throws {
         var kit = try PhoneKit()
         try schedule(&kit, "noon", rule("day 12:30"))
         let first = try #require(tick(&kit, after: .seconds(1800)).first)
@@ -202,7 +202,8 @@ import Testing
         #expect(!again.contains { if case .amend = $0 { true } else { false } })
     }
 
-    @Test func aClockThatWasSetBackWhileTheDeviceWasOffIsNoticedAndANewSoundIsPlayed() async throws {
+    @Test func `a clock that was set back while the device was off is noticed and a new sound is played`() async throws
+    {
         let folder = try TemporaryFolder()
         func agent(_ seconds: Int64) throws -> DeviceAgent {
             try DeviceAgent(
@@ -237,7 +238,7 @@ import Testing
         #expect(await after.displayRecord(named: "two")?.sound == "own.wav")
     }
 
-    @Test func aCorrectedClockDoesNotShowTheSameMomentAgain() throws {
+    @Test func `a corrected clock does not show the same moment again`() throws {
         var kit = try PhoneKit()
         try schedule(&kit, "noon", rule("day 12:30"))
         #expect(tick(&kit, after: .seconds(1800)).count == 1)
@@ -245,7 +246,7 @@ import Testing
         #expect(kit.app?.pending.map(\.next) == [kit.now.unixSeconds - 1 + 86_400])
     }
 
-    @Test func anotherTimeZoneMovesTheCalendarAndNotIntervals() throws {
+    @Test func `another time zone moves the calendar and not intervals`() throws {
         var kit = try PhoneKit()
         try schedule(&kit, "timer", .after(.seconds(600)))
         try schedule(&kit, "evening", rule("day 18:00"))
@@ -265,7 +266,7 @@ import Testing
         #expect(kit.app?.pending.map(\.next) == [3, 5].map { kit.now.unixSeconds + $0 * 3600 })
     }
 
-    @Test func aTestOfAnAppMovesTheClockOfAVirtualDevice() async throws {
+    @Test func `a test of an app moves the clock of a virtual device`() async throws {
         try await withVirtualDevice { device in
             try await device.agent.install(topic: PhoneKit.topic, allow: [.alert])
             let eggs = LocalNotification(id: "eggs", payload: payload("ready"), trigger: .after(.seconds(600)))
@@ -278,7 +279,7 @@ import Testing
         }
     }
 
-    @Test func itsJSONIsTheSameEverywhere() throws {
+    @Test func `its JSON is the same everywhere`() throws {
         for json in [
             #"{"do":"schedule","topic":"a.b","notification":"n","payload":{"aps":{"alert":"x"}},"after":1.5}"#,
             #"{"do":"schedule","topic":"a.b","notification":"n","payload":{"aps":{"alert":"x"}},"at":"2026-12-24T18:00"}"#,
