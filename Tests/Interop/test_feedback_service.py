@@ -209,7 +209,7 @@ class TestReader:
         listed = json.loads(herald("provider", "list", "--data", service.data, "--json").stdout)
         # The device's notifications were sent with another one.
         serial = x509.load_pem_x509_certificate(certificate.read_bytes()).serial_number
-        (id,) = [entry["id"] for entry in listed if entry["serial"] and int(entry["serial"], 16) == serial]
+        (id,) = [entry["id"] for entry in listed if entry.get("serial") and int(entry["serial"], 16) == serial]
         herald("provider", "revoke", id, "--data", service.data)
         reader = Binary(service, certificate, listener="feedback")
         with pytest.raises((OSError, ConnectionError)):

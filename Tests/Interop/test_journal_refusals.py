@@ -36,7 +36,7 @@ def credential(service, certificate):
         ["openssl", "x509", "-in", certificate, "-noout", "-serial"], capture_output=True, text=True, check=True
     ).stdout.strip().removeprefix("serial=").lower()
     listed = json.loads(herald("provider", "list", "--data", service.data, "--json").stdout)
-    (id,) = [one["id"] for one in listed if (one["serial"] or "").lstrip("0") == serial.lstrip("0")]
+    (id,) = [one["id"] for one in listed if one.get("serial", "").lstrip("0") == serial.lstrip("0")]
     return id
 
 
