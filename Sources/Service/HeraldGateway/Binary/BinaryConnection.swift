@@ -35,12 +35,12 @@ final class BinaryConnection: ChannelDuplexHandler, RemovableChannelHandler, Loo
     }
 
     let service: BinaryService
-    private var validators: MadeFromRules<BinaryValidator>
+    private var rules: (validator: BinaryValidator, generation: UInt64)
     private let loop: ProviderLoop<BinaryConnection>
     private let peer: HandshakePeer
     private(set) var authorization: BinaryAuthorization?
     var ids = IdentifierSource()
-    var validator: BinaryValidator { validators.value }
+    var validator: BinaryValidator { rules.validator }
 
     var phase = Phase.opening
     var inFlight: InFlightNotifications
@@ -57,7 +57,7 @@ final class BinaryConnection: ChannelDuplexHandler, RemovableChannelHandler, Loo
         self.service = service
         self.loop = loop
         self.peer = peer
-        validators = MadeFromRules(service.gateway.rules) { service.validator }
+        rules = (service.validator, service.gateway.rules.generation)
         inFlight = InFlightNotifications(limit: service.binary.notificationsInHand)
         input = BinaryInput(service.binary, now: now)
         if let (identity, environment) = service.identify(peer, listener: service.binary.environment) {
@@ -198,7 +198,7 @@ final class BinaryConnection: ChannelDuplexHandler, RemovableChannelHandler, Loo
     private func takeAll(_ context: ChannelHandlerContext) {
         guard !input.isEmpty, inFlight.hasRoom else { return }
         let now = service.clock.now()
-        validators.refresh(service.gateway.rules) { service.validator }
+        if service.gateway.rules.isNewer(than: &rules.generation) { rules.validator = service.validator }
         authorization?.refresh(service.admission)
         catchUps.isTrustBehind = service.confirmations?.isBehind(.trust) ?? false
         while inFlight.hasRoom, let frame = input.next(at: context.eventLoop.now) {

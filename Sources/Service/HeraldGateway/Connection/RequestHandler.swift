@@ -21,10 +21,23 @@ final class RequestHandler {
         case stop
     }
 
+    /// The validators for a generation of the rules.
+    private struct Validators {
+        let request: RequestValidator
+        let channel: ChannelRequestValidator
+        var generation: UInt64
+
+        init(_ service: ProviderService) {
+            generation = service.rules.generation
+            request = service.validator
+            channel = service.channelValidator
+        }
+    }
+
     let service: ProviderService
     let session: HTTP2Session
     let eventLoop: any EventLoop
-    private var validators: MadeFromRules<(request: RequestValidator, channel: ChannelRequestValidator)>
+    private var validators: Validators
     @exclusivity(unchecked) private(set) var authorization: ProviderAuthorization
     private var environment: ConnectionEnvironment
     @exclusivity(unchecked) private var ids = IdentifierSource()
@@ -56,7 +69,7 @@ final class RequestHandler {
         self.eventLoop = eventLoop
         self.authorization = authorization
         self.environment = environment
-        validators = MadeFromRules(service.rules) { (service.validator, service.channelValidator) }
+        validators = Validators(service)
     }
 
     /// Whether the connection has authenticated its provider.
@@ -70,7 +83,7 @@ final class RequestHandler {
 
     /// Prepares for a burst of requests: reloads rules and revalidates what is cached, if they may have changed.
     func beginBurst(_ now: WallTime) {
-        validators.refresh(service.rules) { (service.validator, service.channelValidator) }
+        if service.rules.isNewer(than: &validators.generation) { validators = Validators(service) }
         authorization.refresh(service.admission, now: now)
         // After the requests were read: their senders cannot know what other nodes do from here on.
         isTrustBehind = service.isBehind(.trust)
@@ -80,7 +93,7 @@ final class RequestHandler {
     func answer(_ request: PendingRequest, _ now: WallTime, isStopping: Bool) -> ConnectionEffect? {
         highestStream = max(highestStream, request.stream.id)
         request.answer.explains =
-            validators.value.request.rules.alwaysExplains || request.fields.value(of: .heraldExplain, is: "1")
+            validators.request.rules.alwaysExplains || request.fields.value(of: .heraldExplain, is: "1")
         request.answer.isAboutChannels = RequestRoute.isAboutChannels(request.fields)
         guard !isStopping else {
             refuse(request, stopRefusal)
@@ -93,7 +106,7 @@ final class RequestHandler {
             answerAboutChannels(request, asked, now)
             return nil
         }
-        switch validators.value.request.decide(request, &authorization, environment: asked, ids: &ids, now: now) {
+        switch validators.request.decide(request, &authorization, environment: asked, ids: &ids, now: now) {
         case .refused(let refusal):
             confirm(request, refusal)
         case .notification(let notification, let generation, let use, let hasHerald):
@@ -165,7 +178,7 @@ final class RequestHandler {
             return refuse(request, FirstUseDecision.undecidedRefusal)
         }
         request.answer.id = givenID(request) ?? IdentifierText(notification.id)
-        if post.environment == .sandbox || validators.value.request.rules.alwaysSendsUniqueID {
+        if post.environment == .sandbox || validators.request.rules.alwaysSendsUniqueID {
             request.answer.uniqueID = IdentifierText(notification.uniqueID)
         }
         session.keepPosted(request)
@@ -300,7 +313,7 @@ final class RequestHandler {
             let completion = Completion(handler: first.claim ?? completions, number: request.number)
             hold(request, operation(channels, completion), first.claim)
         }
-        switch validators.value.channel.decide(
+        switch validators.channel.decide(
             request,
             RequestRoute(request.fields),
             id: id,

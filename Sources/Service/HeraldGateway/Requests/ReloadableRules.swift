@@ -12,30 +12,19 @@ final class ReloadableRules: Sendable {
     }
 
     /// The number of changes.
-    fileprivate var generation: UInt64 { count.load(ordering: .acquiring) }
+    var generation: UInt64 { count.load(ordering: .acquiring) }
+
+    /// Whether the rules changed since a generation, which becomes the current one.
+    func isNewer(than known: inout UInt64) -> Bool {
+        let present = generation
+        defer { known = present }
+        return known != present
+    }
 
     var current: RequestRules { rules.withLock { $0 } }
 
     func replace(_ rules: RequestRules) {
         self.rules.withLock { $0 = rules }
         count.add(1, ordering: .releasing)
-    }
-}
-
-/// A value that a connection makes from the rules, and makes again once they change.
-struct MadeFromRules<Value> {
-    private(set) var value: Value
-    private var generation: UInt64
-
-    init(_ rules: ReloadableRules, _ make: () -> Value) {
-        generation = rules.generation
-        value = make()
-    }
-
-    mutating func refresh(_ rules: ReloadableRules, _ make: () -> Value) {
-        let present = rules.generation
-        guard generation != present else { return }
-        generation = present
-        value = make()
     }
 }
