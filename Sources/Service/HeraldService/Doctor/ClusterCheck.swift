@@ -1,7 +1,6 @@
 import HeraldCluster
 import HeraldMailbox
 import HeraldNATS
-import HeraldService
 import Logging
 
 /// Checks the NATS servers of a cluster's node that does not run, as its start does.

@@ -1,5 +1,4 @@
 import HeraldModel
-import HeraldService
 import HeraldStores
 
 /// Judges the disk of a data folder.

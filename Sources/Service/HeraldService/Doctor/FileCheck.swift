@@ -1,6 +1,5 @@
 import Foundation
 import HeraldListener
-import HeraldService
 
 /// Judges the owner and the mode of a file or folder of a data folder.
 struct FileCheck {

@@ -1,6 +1,5 @@
 import Foundation
 import HeraldModel
-import HeraldService
 
 /// Judges whether a listener can have its port.
 struct PortCheck {

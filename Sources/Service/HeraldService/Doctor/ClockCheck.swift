@@ -1,5 +1,4 @@
 import HeraldModel
-import HeraldService
 
 /// Judges the machine's clock by what is known without a network.
 struct ClockCheck {

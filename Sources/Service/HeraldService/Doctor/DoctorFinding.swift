@@ -1,8 +1,6 @@
-import HeraldService
-
 /// One line of `herald doctor`.
-struct DoctorFinding: Encodable, Hashable {
-    enum Level: String, Encodable {
+package struct DoctorFinding: Encodable, Hashable {
+    package enum Level: String, Encodable {
         case ok
         /// It works, but poorly, or it will fail soon.
         case warn
@@ -12,7 +10,7 @@ struct DoctorFinding: Encodable, Hashable {
 
     /// The subject, in one word.
     let area: String
-    let level: Level
+    package let level: Level
     let text: String
     /// The command or change that helps; nil if there is nothing to do.
     let remedy: String?
@@ -30,7 +28,7 @@ struct DoctorFinding: Encodable, Hashable {
     }
 
     /// The line for people.
-    var line: String {
+    package var line: String {
         let pad = { (text: String, width: Int) in
             text + String(repeating: " ", count: max(1, width - text.count))
         }

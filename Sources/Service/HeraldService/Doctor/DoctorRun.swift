@@ -1,69 +1,22 @@
-import ArgumentParser
-import CVersion
-import Configuration
 import Foundation
 import HeraldActivation
-import HeraldConsole
+package import HeraldConsole
 import HeraldGateway
 import HeraldIdentity
 import HeraldListener
-import HeraldMailbox
-import HeraldModel
-import HeraldService
+package import HeraldModel
 import HeraldStores
 import HeraldTrust
-import NIOHTTP1
 
-/// `herald doctor`: checks for faults of the machine and the data folder that stop the service.
-struct Doctor: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(
-        abstract: "Check the machine, the configuration and the data folder, and say what to do.",
-        discussion: """
-            One line for each thing: ok, warn or fail, and what to do. Exits 0 if nothing fails, else 1. It changes \
-            nothing, and works while the service runs and before its first start. Root checks as the owner of the data \
-            folder.
-
-            Example:
-              herald doctor --config /etc/herald/herald.yaml
-            """
-    )
-
-    @OptionGroup var data: DataOptions
-
-    func run() async throws {
-        let configuration = try ServerConfiguration(
-            Settings(
-                commandLine: data.data.map { [.data: .string($0)] } ?? [:],
-                environment: ProcessInfo.processInfo.environment,
-                file: data.config
-            )
-        )
-        let findings = await DoctorRun(
-            configuration: configuration,
-            folder: DataFolder(path: configuration.data),
-            now: ServiceClock().now()
-        ).findings()
-        let isFailed = findings.contains { $0.level == .fail }
-        if data.json {
-            try Terminal.sayJSON(DoctorReport(ok: !isFailed, checks: findings))
-        } else {
-            findings.map(\.line).forEach(Terminal.say)
-        }
-        if isFailed { throw ExitCode.failure }
-    }
-}
-
-/// The findings as `--json` prints them.
-private struct DoctorReport: Encodable {
-    let ok: Bool
-    let checks: [DoctorFinding]
-}
-
-/// Runs all checks.
-struct DoctorRun {
-    let configuration: ServerConfiguration
-    let folder: DataFolder
-    let now: WallTime
+/// The checks of a machine, a configuration and a data folder, before a start or while the service runs.
+package struct DoctorRun {
+    private let configuration: ServerConfiguration
+    private let folder: DataFolder
+    /// The commit of the build, which begins with its day.
+    private let commit: String
+    private let now: WallTime
+    /// Asks the running service for its health; nil without an answer.
+    private let ask: () async -> HealthReport?
 
     private static let troubleshooting = "read the service's log, and docs/operations/troubleshooting.md"
 
@@ -72,7 +25,21 @@ struct DoctorRun {
         "correct it as it says, or move the folder away and run herald restore BACKUP --data \(folder.path)"
     }
 
-    func findings() async -> [DoctorFinding] {
+    package init(
+        configuration: ServerConfiguration,
+        folder: DataFolder,
+        commit: String,
+        now: WallTime,
+        health ask: @escaping () async -> HealthReport?
+    ) {
+        self.configuration = configuration
+        self.folder = folder
+        self.commit = commit
+        self.now = now
+        self.ask = ask
+    }
+
+    package func findings() async -> [DoctorFinding] {
         let health = await self.health()
         // The file of a killed service is still there.
         let running = health == nil ? nil : ListeningAddresses.read(from: folder)
@@ -107,9 +74,7 @@ struct DoctorRun {
     /// The health of the running service; nil if none runs.
     private func health() async -> [DoctorFinding]? {
         guard access(folder.controlSocketPath, F_OK) == 0 else { return nil }
-        let client = ControlClient(folder: folder)
-        let answer = try? await client.health()
-        guard let answer else { return nil }
+        guard let answer = await ask() else { return nil }
         let problems = answer.problems.map { DoctorFinding.fail("service", $0, Self.troubleshooting) }
         let warnings = (answer.warnings ?? []).map { DoctorFinding.warn("service", $0, Self.troubleshooting) }
         return problems.isEmpty ? [.ok("service", "it runs and is ready")] + warnings : problems + warnings
@@ -249,7 +214,7 @@ struct DoctorRun {
     private func clock(_ certified: WallTime?) -> DoctorFinding {
         ClockCheck(
             now: now,
-            built: ClockCheck.day(ofCommit: String(cString: herald_commit())),
+            built: ClockCheck.day(ofCommit: commit),
             certified: certified,
             isSynchronized: DoctorProbes.isClockSynchronized()
         ).finding

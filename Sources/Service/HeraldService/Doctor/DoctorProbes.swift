@@ -1,7 +1,6 @@
 import CPosix
 import Foundation
 import HeraldModel
-import HeraldService
 import NIOCore
 import NIOPosix
 

@@ -1,5 +1,4 @@
 import HeraldModel
-import HeraldService
 import HeraldTrust
 
 /// Judges the certificates of a service.
