@@ -148,7 +148,7 @@ import Testing
         #expect(messages.counts == [.kind(.ring): 1, .kind(.rung): 1])
     }
 
-    @Test func `a ring is no news to a read that begins just before its delivery`() throws {
+    @Test func `a ring is not news to a read that begins just before its delivery`() throws {
         _ = try #require(claim(at: b)).get()
         b.heard.setBeforeNews { [mailbox = b.mailbox, device] in
             mailbox.read([RegisteredSlot(Slot(device: device, app: AppNumber(1)), generation: 1)]) { _ in }
@@ -161,7 +161,7 @@ import Testing
         #expect(b.heard.stored.isEmpty && a.heard.ringEnds == [true])
     }
 
-    @Test func `a ring for what the read had to contain is no news`() throws {
+    @Test func `a ring for what the read had to contain is not news`() throws {
         let sequence = store(at: a)
         log.holdBack(true)
         let fence = try #require(claim(at: b)).get()
@@ -251,7 +251,7 @@ import Testing
         #expect(b.heard.stored == [sequence] && b.heard.catchUps == 1)
     }
 
-    @Test func `a ring that waited for its registration is no news to a connection that came meanwhile`() throws {
+    @Test func `a ring that waited for its registration is not news to a connection that came meanwhile`() throws {
         _ = try #require(claim(at: b)).get()
         b.heard.setBehind { [directory = b.directory, device] in directory.claim(device, for: { $0(.zero) }, { _ in }) }
         _ = store(at: a)

@@ -27,7 +27,7 @@ import Testing
         #expect(RouteCheck.findings([server("a"), server("b")]).first?.text.contains("a and b do not reach") == true)
     }
 
-    @Test func `a server that does not answer is no fault of the others' routes`() {
+    @Test func `a server that does not answer is not a fault of the others' routes`() {
         #expect(RouteCheck.findings([server("a", "b"), server("b", "a")]).isEmpty)
     }
 

@@ -15,7 +15,7 @@ struct ChannelOutcomeTests {
         try ChannelOutcome.check(outcome, of: id, App(topic: topic, environment: .sandbox))
     }
 
-    @Test func `what was stored is no error`() throws {
+    @Test func `what was stored is not an error`() throws {
         try check(.accepted)
     }
 

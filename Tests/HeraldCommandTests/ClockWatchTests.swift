@@ -117,7 +117,7 @@ import Testing
         #expect(releases.count == 1 && records.last.withLock { $0?.certain.wall } == Self.start + day * 2)
     }
 
-    @Test func `a clock that was never set is reported, and setting it is no jump`() async {
+    @Test func `a clock that was never set is reported, and setting it is not a jump`() async {
         let machine = Machine(WallTime(seconds: 500))
         let watch = makeWatch(machine)
         watch.look()

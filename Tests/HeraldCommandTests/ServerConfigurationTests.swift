@@ -217,7 +217,7 @@ import Testing
         #expect(try complaint(file: "colour: blue").contains("unknown key `colour`: remove it"))
     }
 
-    @Test func `the file of a relay is no service's`() throws {
+    @Test func `the file of a relay is not a service's`() throws {
         let message = try complaint(file: "host: ::1\ndatabase: sqlite:///q.db\n")
         #expect(message.contains("herald.yaml:2: unknown key `database`: it is for a relay's file"))
     }

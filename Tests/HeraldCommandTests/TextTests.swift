@@ -22,7 +22,7 @@ import Testing
         "", ":1", "a:", "a:0", "a:65536", "a:1:2", "::1", "a b:1", "[a]:1", "[::1", "[::1]x", "https://a:1", "a:+1",
         "a:١",
     ])
-    func `what is no host and port is refused`(text: String) {
+    func `what is not a host and port is refused`(text: String) {
         #expect(HostPort(text, defaultPort: 99) == nil)
     }
 
@@ -40,7 +40,7 @@ import Testing
     }
 
     @Test(arguments: ["", "s", "-1s", "1.5h", "1y", "1 h", "99999999999999", "40000d", "1h30m"])
-    func `what is no span of time is refused`(text: String) {
+    func `what is not a span of time is refused`(text: String) {
         #expect(DurationText.read(text) == nil)
     }
 
@@ -61,7 +61,7 @@ import Testing
     }
 
     @Test(arguments: ["", "+", "-", "+1y", "soon", "2023-11-14", "2023-02-30T00:00:00Z", "2023-11-14T22:13:20+1"])
-    func `what is no clock is refused`(text: String) {
+    func `what is not a clock is refused`(text: String) {
         #expect(ClockSetting(text) == nil)
     }
 

@@ -59,7 +59,7 @@ struct CertificateOrderTests {
         #expect(try PEMBundle(pem: file, path: "x").certificates.first?.publicKey == key.publicKey)
     }
 
-    @Test func `certificates that are no part of the chain come last`() throws {
+    @Test func `certificates that are not part of the chain come last`() throws {
         let stranger = try Self.certificate(
             "other",
             .init(P256.Signing.PrivateKey()),

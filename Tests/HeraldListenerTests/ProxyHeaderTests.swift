@@ -141,7 +141,7 @@ private let v6: [UInt8] =
     @Test(arguments: [
         "", "10.0.0.0/", "10.0.0.0/33", "10.0.0.0/-1", "10.0.0.0/+8", "::/129", "example.com", "10.0.0.0/8/8",
     ])
-    func `anything else is no range`(text: String) {
+    func `anything else is not a range`(text: String) {
         #expect(AddressRange(text) == nil)
     }
 

@@ -105,7 +105,7 @@ struct ClockGuardTests {
 
     // MARK: - Between stop and start
 
-    @Test func `a stop of days is no jump while the machine runs on`() {
+    @Test func `a stop of days is not a jump while the machine runs on`() {
         let machine = Machine()
         let next = machine.restarted(after: day * 3)
         #expect(next.state == .trusted && next.certainTime == Machine.start.wall + day * 3)
@@ -217,7 +217,7 @@ struct ClockGuardTests {
         #expect(ClockGuard(record, now: Machine.start).state == .trusted)
     }
 
-    @Test func `moving the service's own clock is no jump`() {
+    @Test func `moving the service's own clock is not a jump`() {
         let clocks = Clocks()
         let clock = ServiceClock(isAdjustable: true) { clocks.reading.withLock { $0 } }
         #expect(clock.advance(by: day * 30))

@@ -14,7 +14,7 @@ import Testing
     }
 
     @Test(arguments: ["", "a", "abc", "zz", "ab ", " ab", "ab\n", "0x", "é", String(repeating: "ab", count: 101)])
-    func `another text is no token`(_ text: String) {
+    func `another text is not a token`(_ text: String) {
         #expect(PushToken(text) == nil)
     }
 

@@ -26,7 +26,7 @@ struct SilentPayload: Decodable, CustomTestStringConvertible {
     }
 
     @Test(arguments: ["", "[1]", #"{"aps":{"content-available":1}"#, #"{"aps":{"content-available":1}}x"#])
-    func `what is no JSON object is not silent`(payload: String) {
+    func `what is not a JSON object is not silent`(payload: String) {
         #expect(!PayloadScanner.isSilent(Array(payload.utf8)))
     }
 

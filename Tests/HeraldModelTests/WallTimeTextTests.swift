@@ -44,7 +44,7 @@ import Testing
         "-023-11-14T22:13:20Z",
         "2023-11-14T22:13:2٠Z", "2023-00-10T00:00:00Z", "2023-04-31T00:00:00Z", "2023-11-14T22:13:20.xZ",
     ])
-    func `what is no moment is refused`(text: String) {
+    func `what is not a moment is refused`(text: String) {
         #expect(WallTime(rfc3339: text) == nil)
     }
 }

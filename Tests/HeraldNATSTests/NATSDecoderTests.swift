@@ -77,7 +77,7 @@ import Testing
             ("INFO " + String(repeating: " ", count: 1100), .protocolViolation),
         ]
     )
-    func `bytes that are no NATS end the reading, as soon as that is certain`(text: String, kind: NATSError.Kind) {
+    func `bytes that are not NATS end the reading, as soon as that is certain`(text: String, kind: NATSError.Kind) {
         var decoder = decoder()
         decoder.append(ByteBuffer(string: text))
         let error = #expect(throws: NATSError.self) { while try decoder.next() != nil {} }

@@ -116,7 +116,7 @@ struct OpeningTests {
         Array("hello".utf8), [UInt8](repeating: 0, count: 4096), Array("SQLite format 3\0".utf8),
         Array("SQLite format 2\0".utf8) + [UInt8](repeating: 7, count: 5000),
     ])
-    func `a file that is no database is left alone`(bytes: [UInt8]) throws {
+    func `a file that is not a database is left alone`(bytes: [UInt8]) throws {
         try write(bytes)
         #expect(try failure().code == .foreignFile)
     }

@@ -339,7 +339,7 @@ def test_an_unfinished_folder_of_somebody_else_stays(made, tmp_path):
     elsewhere.mkdir(mode=0o700)
     command = ("backup", "--data", made.data, tmp_path / "out")
     draft.symlink_to(elsewhere)
-    assert "is no folder" in refusal(*command)
+    assert "is not a folder" in refusal(*command)
     draft.unlink()
     draft.mkdir(mode=0o755)
     assert "mode 0755" in refusal(*command)

@@ -105,7 +105,7 @@ def test_a_node_that_does_not_belong_here_is_told_why(trio, node, key, tmp_path)
     other.chmod(0o600)
     assert "is not the cluster's: copy trust/cluster.key" in refusal(data, *options(trio, "two"), "--cluster-key", str(other))
     other.write_text("no key\n")
-    assert "is no cluster key" in refusal(data, *options(trio, "two"), "--cluster-key", str(other))
+    assert "is not a cluster key" in refusal(data, *options(trio, "two"), "--cluster-key", str(other))
     assert "cannot read" in refusal(data, *options(trio, "two"), "--cluster-key", str(tmp_path / "missing"))
     herald("init", "--data", tmp_path / "stranger")
     assert "authorities are not those of the cluster" in refusal(

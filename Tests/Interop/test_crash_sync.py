@@ -184,7 +184,7 @@ class TestVerdicts:
         assert judge(self.lines, "mark-2") == [False]
 
     def test_the_write_of_a_later_request_does_not_count(self):
-        # Two writes to the provider, of which the first was no answer: the second request cannot have come before it.
+        # Two writes to the provider, of which the first was not an answer: the second request cannot have come before it.
         lines = self.lines
         second = [line.replace("mark-1", "mark-2") for line in lines[1:6]]
         assert judge([*lines[1:6], lines[7], *second, lines[7]], "mark-1", "mark-2") == [True, True]

@@ -7,7 +7,7 @@ import NIOCore
 enum ProxyHeader: Equatable {
     /// More bytes are needed.
     case incomplete
-    /// The bytes are no header that Herald accepts.
+    /// The bytes are not a header that Herald accepts.
     case malformed(Fault)
     /// A connection of the proxy itself, like a health check: its own address counts.
     case local(length: Int)

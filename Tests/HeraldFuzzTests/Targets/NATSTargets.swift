@@ -124,7 +124,7 @@ extension FuzzTarget {
             check(key.publicKey.hasPrefix("U") && key.publicKey.count == 56, "a public key is not a user's")
         }
         _ = try? NATSCredential(creds: text)
-        check(!SubjectRules.isSubject(text) || SubjectRules.isFilter(text), "a subject is no filter")
+        check(!SubjectRules.isSubject(text) || SubjectRules.isFilter(text), "a subject is not a filter")
         if SubjectRules.isFilter(text) {
             check(!text.utf8.contains { $0 <= 0x20 }, "a subject has a space")
         }

@@ -198,7 +198,7 @@ struct BinaryConnectionTests {
         #expect(try bench.answer() == BinaryErrorResponse(.invalidToken, identifier: 2))
     }
 
-    @Test func `a topic that wants a provider token is no topic here`() async throws {
+    @Test func `a topic that wants a provider token is not a topic here`() async throws {
         let activity = try fixture.der(try await fixture.trust.provider("com.example.app.push-type.liveactivity").pem)
         let bench = try BinaryBench(fixture, certificate: activity)
         try bench.receive(try fixture.notification(2))

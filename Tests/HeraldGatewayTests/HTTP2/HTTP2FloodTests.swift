@@ -27,7 +27,7 @@ struct `a flood ends the session` {
 
     private func stream(_ index: Int) -> UInt32 { UInt32(index) * 2 + 1 }
 
-    @Test func `of frames that are no requests`() throws {
+    @Test func `of frames that are not requests`() throws {
         let frames: [(String, RawFrame)] = [
             ("PING", RawFrame(RawFrame.ping, [UInt8](repeating: 1, count: 8))),
             ("PING acknowledgement", RawFrame(RawFrame.ping, flags: 1, [UInt8](repeating: 1, count: 8))),

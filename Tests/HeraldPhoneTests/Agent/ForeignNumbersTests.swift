@@ -35,7 +35,7 @@ import Testing
         arguments: ["timestamp", "stale-date"],
         ["1e300", "1e400", "-1e400", "1800000000000", "253402300800", "-62135596801", #""soon""#, "[]", "true"]
     )
-    func `what is no time is ignored by name`(key: String, value: String) throws {
+    func `what is not a time is ignored by name`(key: String, value: String) throws {
         var kit = try PhoneKit()
         let record = try #require(kit.receive(start(#""\#(key)":\#(value)"#), type: .liveactivity).record)
         #expect(record.because == ["aps.\(key) is not a time in UNIX seconds: it is ignored"])
@@ -51,7 +51,7 @@ import Testing
         #expect(record.activity?.dismissalDate == kit.now.unixSeconds + Presenter.activitySeconds)
     }
 
-    @Test func `null is no value, and no reason`() throws {
+    @Test func `null is neither a value nor a reason`() throws {
         var kit = try PhoneKit()
         let nulls = #""timestamp":null,"stale-date":null,"badge":null"#
         #expect(kit.receive(start(nulls), type: .liveactivity).record?.because == [])

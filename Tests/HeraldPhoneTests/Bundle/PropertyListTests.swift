@@ -67,7 +67,7 @@ import Testing
         #expect(error?.description == "x: is nested deeper than 64 levels")
     }
 
-    @Test func `ends that are no ends hide no nesting`() async {
+    @Test func `ends that are not ends hide no nesting`() async {
         // Foundation's reader would overflow the stack, so each text is read in a process of its own.
         await #expect(processExitsWith: .success) {
             let open = String(repeating: "<dict><key>a</key>", count: 100_000)

@@ -47,7 +47,7 @@ struct BinaryCodecTests {
         #expect(buffer.readableBytes == 0)
     }
 
-    @Test func `what is no error response stays where it is`() {
+    @Test func `what is not an error response stays where it is`() {
         for bytes in [Array(BinarySamples.error.dropLast()), [7] + BinarySamples.error.dropFirst()] {
             var buffer = ByteBuffer(bytes: bytes)
             let read = buffer.readErrorResponse()

@@ -130,7 +130,7 @@ struct BinaryHostileInputTests {
         #expect(decodeBinary(Samples.frame(items)).frames == [.fault(BinaryFault(status, identifier: 0x0102_0304))])
     }
 
-    @Test func `an identifier of another length is no identifier`() {
+    @Test func `an identifier of another length is not an identifier`() {
         for content in [[], [1], [1, 2, 3], [1, 2, 3, 4, 5]] as [[UInt8]] {
             let frame = Samples.frame(Samples.tokenItem, Samples.payloadItem, (3, content))
             #expect(decodeBinary(frame).frames == [.fault(BinaryFault(.protocolError, identifier: nil))])

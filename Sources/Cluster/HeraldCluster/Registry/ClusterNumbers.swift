@@ -97,7 +97,7 @@ package final class ClusterNumbers: Sendable {
             CounterRecord(next: max(known.record?.next ?? 0, first()))
         }
         changes.change(Self.next(kind), in: .meta, from: known, whenSetAside: replacement) { record in
-            // 0 is no number.
+            // 0 is not a number.
             let first = record?.next ?? 1
             guard first < end else { throw OutOfNumbers() }
             let next = min(first + count, end)

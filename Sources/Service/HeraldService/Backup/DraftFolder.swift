@@ -19,7 +19,7 @@ final class DraftFolder {
         }
         descriptor = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
         guard descriptor >= 0 else {
-            if errno == ENOTDIR || errno == ELOOP { throw CommandError(.file, "\(path) is no folder: move it away") }
+            if errno == ENOTDIR || errno == ELOOP { throw CommandError(.file, "\(path) is not a folder: move it away") }
             throw SafeFile.failure("cannot open the folder", path)
         }
         var status = herald_status()

@@ -50,7 +50,7 @@ package struct RestoreWriter {
         guard isFolder.boolValue else {
             throw CommandError(
                 .folder,
-                "\(backup) is no folder: name a folder that herald backup made, and unpack an archive first"
+                "\(backup) is not a folder: name a folder that herald backup made, and unpack an archive first"
             )
         }
         let path = "\(backup)/\(BackupLayout.manifest)"
@@ -81,7 +81,7 @@ package struct RestoreWriter {
     /// Checks that the data folder is empty.
     private func checkTarget(_ owner: FolderOwner) throws {
         guard let names = try? FileManager.default.contentsOfDirectory(atPath: folder.path) else {
-            throw CommandError(.folder, "\(folder.path) is no folder that can be read: name another with --data")
+            throw CommandError(.folder, "\(folder.path) is not a folder that can be read: name another with --data")
         }
         if names.contains("run"), case .held(let holder)? = try? owner.acting({ try FolderLock.attempt(folder) }) {
             let name = holder.map { "process \($0)" } ?? "another process"

@@ -112,7 +112,7 @@ package struct ClusterConfiguration: Equatable, Sendable {
         guard let key = ClusterKey(file: try Self.bytes(of: key, isSecret: true)) else {
             throw CommandError(
                 .configuration,
-                "\(key), which the setting cluster-key names, is no cluster key: copy trust/cluster.key from the data folder of "
+                "\(key), which the setting cluster-key names, is not a cluster key: copy trust/cluster.key from the data folder of "
                     + "another node"
             )
         }

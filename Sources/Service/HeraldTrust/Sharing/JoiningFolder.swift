@@ -46,7 +46,7 @@ package enum JoiningFolder {
         let path = TrustLayout(data: data).clusterKey
         guard TrustFile.exists(path) else { return nil }
         guard let key = ClusterKey(file: try TrustFile.read(path, .secret)) else {
-            throw TrustError(.damaged, "\(path) is no cluster key: copy it from another node's data folder")
+            throw TrustError(.damaged, "\(path) is not a cluster key: copy it from another node's data folder")
         }
         return key
     }
