@@ -11,6 +11,8 @@ from machine import ROOT, Machine
 
 PACKAGES = ROOT / ".build" / "package"
 CACHE = ROOT / ".build" / "package-root"
+#: Packages that the examples need.
+OTHERS = ("polkitd", "sudo")
 
 
 def only(pattern):
@@ -21,21 +23,23 @@ def only(pattern):
 
 
 @pytest.fixture(scope="session")
-def package():
-    return only("herald_*.deb")
+def packages():
+    """The Debian packages by name."""
+    return {name: only(f"{name}_*.deb") for name in ("herald", "herald-server", "herald-relay", "herald-agent")}
 
 
 @pytest.fixture(scope="session")
-def dependencies(package):
-    """The packages that Herald's needs, the first of each alternative."""
-    fields = subprocess.check_output(["dpkg-deb", "--field", package, "Depends"], text=True)
-    return [field.split("|")[0].split("(")[0].strip() for field in fields.split(",")]
+def dependencies(packages):
+    """The packages that Herald's need, the first of each alternative."""
+    fields = [subprocess.check_output(["dpkg-deb", "--field", file, "Depends"], text=True) for file in packages.values()]
+    names = {field.split("|")[0].split("(")[0].strip() for field in ",".join(fields).split(",")}
+    return sorted(names - packages.keys())
 
 
 @pytest.fixture(scope="session")
 def base(dependencies):
-    """An archive of a Debian that boots. apt has the packages that Herald needs in its cache, and none of them is installed."""
-    names = " ".join(sorted(set(dependencies) - {"systemd"}))
+    """An archive of a Debian that boots. apt has the packages that Herald's need in its cache, and none of them is installed."""
+    names = " ".join(sorted({*dependencies, *OTHERS} - {"systemd"}))
     code = pathlib.Path("/etc/os-release").read_text().split("VERSION_CODENAME=")[1].split()[0]
     archive = CACHE / f"{code}-{hashlib.sha256(names.encode()).hexdigest()[:12]}.tar"
     if not archive.exists():

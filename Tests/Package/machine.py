@@ -37,9 +37,14 @@ class Machine:
         self._leader = eventually(lambda: pathlib.Path(children).read_text().split(), "an init process")[0]
         eventually(lambda: self.run("systemctl is-system-running", check=False).strip() in ("running", "degraded"), "a system")
 
+    def wait_for_its_restart(self):
+        """Waits until something in the machine restarts it, which ends it."""
+        assert self._nspawn.wait(timeout=PATIENCE) == 133
+
     def stop(self):
         # All processes of the machine end with its first. The root ends, too: an orderly shutdown would save nothing.
-        os.kill(int(self._leader), signal.SIGKILL)
+        if self._nspawn.poll() is None:
+            os.kill(int(self._leader), signal.SIGKILL)
         self._nspawn.wait(timeout=PATIENCE)
         self._log.close()
 
@@ -60,6 +65,26 @@ class Machine:
     def apt(self, words):
         return self.run(f"DEBIAN_FRONTEND=noninteractive apt-get --yes --no-install-recommends {words}", patience=5 * PATIENCE)
 
+    def install(self, *files):
+        """Installs packages from files."""
+        for file in files:
+            (self.root / "var/cache" / file.name).write_bytes(file.read_bytes())
+        return self.apt("--allow-downgrades install " + " ".join(f"/var/cache/{file.name}" for file in files))
+
+
+def relabelled(packages, folder, version):
+    """The same packages with another version."""
+    files = []
+    for name, file in packages.items():
+        tree = folder / f"{name}-{version}"
+        subprocess.run(["dpkg-deb", "--raw-extract", file, tree], check=True)
+        control = tree / "DEBIAN" / "control"
+        text = re.sub(r"^Version: .*$", f"Version: {version}", control.read_text(), flags=re.M)
+        control.write_text(re.sub(r"\bherald \(= [^)]*\)", f"herald (= {version})", text))
+        files.append(folder / f"{name}_{version}_other.deb")
+        subprocess.run(["dpkg-deb", "--root-owner-group", "-Znone", "--build", tree, files[-1]], check=True, stdout=subprocess.DEVNULL)
+    return files
+
 
 class Herald:
     """The service and the device of a machine, used as docs/operations/installing.md says."""
@@ -75,7 +100,7 @@ class Herald:
 
     def follow_the_manual(self):
         """Does what the manual's section has after the installation, up to the first notification on the device."""
-        code, *others = [command for block in manual("The Debian package")[1:] for command in block]
+        code, *others = [command for block in manual("The Debian packages")[1:] for command in block]
         words = {"CODE": re.search(r"^code\s+(\S+)$", self.machine.run(code), re.M)[1]}
         for command in others:
             command = re.sub(r"\b(CODE|TOKEN)\b(?!=)", lambda word: words[word[0]], command)
@@ -102,9 +127,11 @@ class Herald:
         self.service(f"send {self.token} --topic {self.TOPIC} --certificate /var/lib/herald/provider.pem --alert '{alert}'")
 
 
-def manual(title):
-    """The commands of each `sh` block in a section of the manual of installation, without comments."""
+def manual(title, part=None):
+    """The commands of each `sh` block in a section of the manual of installation, or in one part of it, without comments."""
     text = (ROOT / "docs" / "operations" / "installing.md").read_text()
-    section = re.search(rf"^## {title}\n(.*?)(?=^##)", text, re.M | re.S)[1]
+    section = re.search(rf"^## {title}\n(.*?)(?=^## )", text, re.M | re.S)[1]
+    parts = re.split(r"^### (.*)\n", section, flags=re.M)
+    section = dict(zip(parts[1::2], parts[2::2]))[part] if part else parts[0]
     blocks = re.findall(r"^```sh\n(.*?)^```", section, re.M | re.S)
     return [[line.split("    #")[0].strip() for line in block.splitlines()] for block in blocks]

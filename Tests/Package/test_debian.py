@@ -1,42 +1,68 @@
-"""The Debian package: from `apt install` to a notification, and through upgrade, removal and purge without a loss."""
+"""The Debian packages: from `apt install` to a notification, and through upgrade, removal and purge without a loss."""
 
 import re
 import subprocess
 import time
 
 from conftest import only
-from machine import Herald, eventually, manual
+from machine import Herald, eventually, manual, relabelled
 
 
-def test_lintian_finds_no_error(package):
-    result = subprocess.run(
-        ["lintian", "--allow-root", "--fail-on=error", package, only("herald-dbgsym_*.deb")], capture_output=True, text=True
-    )
+def test_lintian_finds_no_error(packages):
+    files = [*packages.values(), only("herald-dbgsym_*.deb")]
+    result = subprocess.run(["lintian", "--allow-root", "--fail-on=error", *files], capture_output=True, text=True)
     assert result.returncode == 0, result.stdout
 
 
-def test_the_debug_symbols_are_those_of_the_binary(package, tmp_path):
+def test_the_debug_symbols_are_those_of_the_binary(packages, tmp_path):
     symbols = only("herald-dbgsym_*.deb")
-    for archive in (package, symbols):
+    for archive in (packages["herald"], symbols):
         subprocess.run(["dpkg-deb", "--extract", archive, tmp_path], check=True)
     notes = subprocess.check_output(["readelf", "--notes", tmp_path / "usr/bin/herald"], text=True)
     identifier = re.search(r"Build ID: (\w+)", notes)[1]
     assert (tmp_path / f"usr/lib/debug/.build-id/{identifier[:2]}/{identifier[2:]}.debug").stat().st_size > 10_000_000
 
 
-def install(machine, package):
-    (machine.root / "var/cache" / package.name).write_bytes(package.read_bytes())
-    return machine.apt(f"--allow-downgrades install /var/cache/{package.name}")
+def test_the_pages_link_only_to_what_is_packaged(packages, tmp_path):
+    subprocess.run(["dpkg-deb", "--extract", packages["herald"], tmp_path], check=True)
+    pages = list((tmp_path / "usr/share/doc/herald").rglob("*.md"))
+    links = {page: re.findall(r"\]\((?!https?:|#)([^)#\s]+)", page.read_text()) for page in pages}
+    assert len(pages) > 40 and sum(map(len, links.values())) > 200
+    lost = [f"{page.name}: {link}" for page, those in links.items() for link in those if not (page.parent / link).exists()]
+    paths = {path for page in pages for path in re.findall(r"/usr/share/doc/herald[-\w./]*\w", page.read_text())}
+    assert {"/usr/share/doc/herald/examples/Cluster/certificates", "/usr/share/doc/herald/examples/herald-agent"} <= paths
+    assert lost + [path for path in paths if not (tmp_path / path[1:]).exists()] == []
+
+
+def content(file):
+    """The paths of the files in a package, without documentation."""
+    lines = subprocess.check_output(["dpkg-deb", "--contents", file], text=True).splitlines()
+    paths = [line.split()[5][1:] for line in lines if not line.startswith("d")]
+    return {path for path in paths if not path.startswith("/usr/share/doc/")}
+
+
+def test_each_service_has_a_package_of_its_own(packages):
+    for name, unit, settings in (
+        ("herald-server", "herald", "herald"), ("herald-relay", "herald-relay", "relay"), ("herald-agent", "herald-agent", "agent")
+    ):
+        expected = {
+            f"/etc/herald/{settings}.yaml", f"/lib/systemd/system/{unit}.service", f"/usr/lib/sysusers.d/{unit}.conf",
+            f"/usr/lib/tmpfiles.d/{unit}.conf",
+            *(f"/lib/systemd/system/herald-backup.{kind}" for kind in ("service", "timer") if name == "herald-server"),
+        }
+        assert content(packages[name]) == expected
+    common = content(packages["herald"])
+    assert "/usr/bin/herald" in common and not [path for path in common if path.startswith(("/etc", "/lib", "/usr/lib"))]
 
 
 def test_the_manual_begins_with_the_command_that_the_tests_use():
-    assert manual("The Debian package")[0] == ["apt install ./herald_*.deb"]
+    assert manual("The Debian packages")[0] == ["apt install ./herald_*.deb ./herald-server_*.deb ./herald-agent_*.deb"]
 
 
-def test_the_first_notification_is_on_a_device_within_a_minute(machine, package):
+def test_the_first_notification_is_on_a_device_within_a_minute(machine, packages):
     herald = Herald(machine)
     assert "no toolchain" in machine.run("command -v swift || echo no toolchain")
-    install(machine, package)
+    machine.install(packages["herald"], packages["herald-server"], packages["herald-agent"])
     start = time.monotonic()
     herald.follow_the_manual()
     seconds = time.monotonic() - start
@@ -45,26 +71,21 @@ def test_the_first_notification_is_on_a_device_within_a_minute(machine, package)
 
     # The units are as systemd wants them, and the users own what is theirs.
     assert machine.run("systemctl is-active herald herald-agent").split() == ["active", "active"]
-    assert machine.run("systemctl is-enabled herald-relay || true").split() == ["disabled"]
     assert machine.run("systemctl show --property Type,WatchdogUSec herald").split() == ["Type=notify", "WatchdogUSec=1min"]
     assert machine.run("stat -c '%U %a' /var/lib/herald /var/lib/herald-agent").split() == ["herald", "700", "herald-agent", "700"]
     assert machine.listening() == {"0100007F"}
     machine.run("systemctl reload herald")
     assert "ready" in herald.service("status")
 
-
-def relabelled(package, folder, version):
-    """The same package with another version."""
-    tree = folder / f"tree-{version}"
-    subprocess.run(["dpkg-deb", "--raw-extract", package, tree], check=True)
-    control = tree / "DEBIAN" / "control"
-    control.write_text(re.sub(r"^Version: .*$", f"Version: {version}", control.read_text(), flags=re.M))
-    other = folder / f"herald_{version}_other.deb"
-    subprocess.run(["dpkg-deb", "--root-owner-group", "-Znone", "--build", tree, other], check=True, stdout=subprocess.DEVNULL)
-    return other
+    # Nothing of the relay is there. With its package comes a configuration that others cannot read, and nothing starts.
+    assert machine.run("id herald-relay 2>&1 || true; ls /etc/herald").split()[-2:] == ["agent.yaml", "herald.yaml"]
+    machine.install(packages["herald-relay"])
+    assert machine.run("stat -c '%U %G %a' /etc/herald/relay.yaml").split() == ["root", "herald-relay", "640"]
+    assert machine.run("systemctl is-enabled herald-relay || true; systemctl is-active herald-relay || true").split() == ["disabled", "inactive"]
 
 
-UNITS = ("herald", "herald-relay", "herald-agent")
+UNITS = ("herald", "herald-relay", "herald-agent", "herald-backup.timer")
+PURGE = "purge herald herald-server herald-relay herald-agent"
 
 
 def states(machine):
@@ -94,52 +115,53 @@ def start_the_relay(herald):
     machine.run("systemctl enable --now herald-relay")
 
 
-def test_an_upgrade_restarts_what_runs_and_starts_nothing_else(machine, package, tmp_path):
-    older, newer = relabelled(package, tmp_path, "0.1"), relabelled(package, tmp_path, "99")
-    install(machine, older)
+def test_an_upgrade_restarts_what_runs_and_starts_nothing_else(machine, packages, tmp_path):
+    older, newer = relabelled(packages, tmp_path, "0.1"), relabelled(packages, tmp_path, "99")
+    machine.install(*older)
     assert active(machine) == {"herald"}
     herald = Herald(machine)
     herald.follow_the_manual()
     start_the_relay(herald)
+    machine.run("systemctl enable --now herald-backup.timer")
     assert active(machine) == set(UNITS)
 
-    # An upgrade and a downgrade restart all three.
+    # An upgrade and a downgrade restart all of them.
     for other in (newer, older):
         before = states(machine)
-        install(machine, other)
+        machine.install(*other)
         after = states(machine)
         assert active(machine) == set(UNITS), after
         assert all(after[unit] != before[unit] for unit in UNITS)
 
     # A unit that is off stays off, enabled or not. One that runs without being enabled is restarted.
-    machine.run("systemctl stop herald-agent; systemctl disable herald-relay; systemctl disable --now herald")
+    machine.run("systemctl stop herald-agent herald-backup.timer; systemctl disable herald-relay; systemctl disable --now herald")
     for other in (newer, older):
-        install(machine, other)
+        machine.install(*other)
         assert active(machine) == {"herald-relay"}
     machine.run("systemctl stop herald-relay; systemctl enable --now herald; systemctl disable herald-agent")
-    install(machine, newer)
+    machine.install(*newer)
     assert active(machine) == {"herald"}
     enabled = machine.run(f"systemctl is-enabled {' '.join(UNITS)} || true").split()
-    assert enabled == ["enabled", "disabled", "disabled"]
+    assert enabled == ["enabled", "disabled", "disabled", "enabled"]
 
-    # A removal stops all three. An installation after it starts what is enabled.
+    # A removal stops all. An installation after it starts what is enabled.
     machine.run(f"systemctl enable herald-relay; systemctl start {' '.join(UNITS)}")
     assert active(machine) == set(UNITS)
     machine.apt("remove herald")
     assert active(machine) == set() and machine.run("grep -lx herald /proc/[0-9]*/comm || true") == ""
-    install(machine, newer)
-    assert active(machine) == {"herald", "herald-relay"}
+    machine.install(*newer)
+    assert active(machine) == {"herald", "herald-relay", "herald-backup.timer"}
 
     # So does a purge, which leaves no link to a unit.
     machine.run("systemctl start herald-agent")
-    machine.apt("purge herald")
+    machine.apt(PURGE)
     assert active(machine) == set() and machine.run("grep -lx herald /proc/[0-9]*/comm || true") == ""
     assert machine.run("find /etc/systemd/system /run -name 'herald*' -not -path '/run/systemd/propagate/*'") == ""
 
 
-def test_upgrade_removal_purge_and_restore_lose_nothing(machine, package, tmp_path):
+def test_upgrade_removal_purge_and_restore_lose_nothing(machine, packages, tmp_path):
     herald, expected = Herald(machine), ["It works"]
-    install(machine, relabelled(package, tmp_path, "0.1"))
+    machine.install(*relabelled(packages, tmp_path, "0.1"))
     herald.follow_the_manual()
 
     def wait_on_the_service(alert):
@@ -158,7 +180,7 @@ def test_upgrade_removal_purge_and_restore_lose_nothing(machine, package, tmp_pa
     wait_on_the_service("Before the upgrade")
     machine.run("echo 'log-level: notice' >> /etc/herald/herald.yaml")
     before = machine.run("systemctl show --property MainPID herald")
-    install(machine, package)
+    machine.install(*packages.values())
     assert machine.run("systemctl show --property MainPID herald") != before
     assert "log-level: notice" in (machine.root / "etc/herald/herald.yaml").read_text()
     monitoring = machine.root / "usr/share/herald/monitoring"
@@ -170,28 +192,34 @@ def test_upgrade_removal_purge_and_restore_lose_nothing(machine, package, tmp_pa
     machine.apt("remove herald")
     assert "inactive" in machine.run("systemctl is-active herald || true")
     assert not (machine.root / "usr/bin/herald").exists()
-    install(machine, package)
+    machine.install(*packages.values())
     come_back()
 
     # A purge removes the configuration, keeps keys and data, and says so.
     wait_on_the_service("Before the purge")
     settings = (machine.root / "etc/herald/agent.yaml").read_text()
-    said = machine.apt("purge herald")
-    assert "herald: /var/lib/herald stays, with keys and data; to delete it: rm -r /var/lib/herald\n" in said
-    assert "herald: /var/lib/herald-agent stays" in said and "herald-relay stays" not in said
+    said = machine.apt(PURGE)
+    assert "herald-server: /var/lib/herald stays, with keys and data; to delete it: rm -r /var/lib/herald\n" in said
+    assert "herald-agent: /var/lib/herald-agent stays" in said and "herald-relay stays" not in said
     assert not (machine.root / "etc/herald").exists()
-    install(machine, package)
+    machine.install(*packages.values())
     (machine.root / "etc/herald/agent.yaml").write_text(settings)
     come_back()
 
     # A backup brings back what somebody deleted after a purge.
     wait_on_the_service("Before the loss")
-    machine.run("herald backup --data /var/lib/herald /var/backups/monday")
-    machine.apt("purge herald")
+    # The unit of the timer keeps the newest, and leaves what it has not made.
+    machine.run("mkdir -p /etc/systemd/system/herald-backup.service.d /var/backups/herald/mine.Z /var/backups/herald/2026-01-02T030405.006Z.unfinished")
+    machine.run("printf '[Service]\nEnvironment=KEEP=1\n' > /etc/systemd/system/herald-backup.service.d/keep.conf; systemctl daemon-reload")
+    machine.run("systemctl start herald-backup; ls /var/backups/herald > /tmp/first; systemctl start herald-backup")
+    backup, mine = machine.run("ls /var/backups/herald").split()
+    first, _ = machine.run("cat /tmp/first").split()
+    assert mine == "mine.Z" and backup > first
+    machine.apt(PURGE)
     machine.run("rm -r /var/lib/herald")
-    install(machine, package)
+    machine.install(*packages.values())
     assert herald.waiting() == 0
     machine.run("systemctl stop herald; mv /var/lib/herald /var/lib/herald.old")
-    machine.run("herald restore /var/backups/monday --data /var/lib/herald; systemctl start herald")
+    machine.run(f"herald restore /var/backups/herald/{backup} --data /var/lib/herald; systemctl start herald")
     (machine.root / "etc/herald/agent.yaml").write_text(settings)
     come_back()

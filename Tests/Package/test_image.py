@@ -56,6 +56,9 @@ class Container:
         )
         children = f"/proc/{self._main.pid}/task/{self._main.pid}/children"
         self._leader = eventually(lambda: open(children).read().split(), "the first process")[0]
+        # An engine runs no further command before it has mounted /proc, without which Herald knows no arguments.
+        line = f"/proc/{self._leader}/cmdline"
+        eventually(lambda: open(line).read().startswith("herald\0"), "a service")
 
     def _inside(self, command):
         user, group = self._config["User"].split(":")
