@@ -23,6 +23,8 @@ DESTDIR ?=
 # The binary that `make install` and `make package` take; nothing: they build it.
 BINARY ?=
 RELEASE = $(or $(BINARY),.build/release/herald)
+# The key of gpg that signs the index for apt of `make release`; nothing: it is not signed.
+KEY ?=
 # Python keeps the compiled tests outside the source tree, whatever the environment says.
 export PYTHONDONTWRITEBYTECODE =
 export PYTHONPYCACHEPREFIX = $(CURDIR)/.build/pycache
@@ -30,12 +32,12 @@ SOURCES = Package.swift Sources Tests $(wildcard Examples/*/Package.swift Exampl
 
 # What Herald links against; what the tests drive it with; what the benchmarks compare it with.
 LIBRARIES = libjemalloc-dev libnghttp2-dev libpq-dev libsqlite3-dev pkg-config $(if $(filter release,$(CONFIGURATION)),python3)
-PEERS = binutils chromium chromium-driver curl dbus-daemon fish gcc groff-base haproxy iproute2 libfaketime openssl mosquitto mosquitto-clients nghttp2-client nghttp2-server pgbouncer postgresql socat spin sqlite3 strace systemd \
+PEERS = binutils chromium chromium-driver curl dbus-daemon fish gcc groff-base haproxy iproute2 libfaketime openssl mosquitto mosquitto-clients nginx-light nghttp2-client nghttp2-server pgbouncer postgresql socat spin sqlite3 strace systemd \
 	prometheus python3 python3-dbusmock python3-venv tinyproxy xxd zsh
 # What the virtual machine of `make soak` needs beside a kernel.
 GUEST = busybox-static cpio e2fsprogs libeatmydata1 qemu-system-x86
 # What packs Herald, and boots the roots that the packages are tested in.
-PACKAGERS = binutils buildah debhelper lintian mmdebstrap python3 python3-venv systemd-container util-linux
+PACKAGERS = apt-utils binutils buildah debhelper gnupg lintian mmdebstrap python3 python3-venv systemd-container util-linux
 RIVALS = libnats-dev mosquitto nginx-light nghttp2-client nghttp2-server openssl python3 python3-venv util-linux
 
 .PHONY: build install package test-package resolution release run demo demo-cluster drivers examples everything test unit interop soak fuzz bench compare lint format libraries peers requirements rivals guest packagers clean
@@ -62,10 +64,10 @@ test-package: packagers $(INSTALLED)
 resolution:
 	swift package resolve
 
-# What a release has beside the packages: bill of materials, resolved dependencies, checksums; in .build/package.
+# What a release has beside the packages: bill of materials, resolved dependencies, checksums, index for apt; in .build/package.
 release: resolution
 	$(MAKE) package
-	scripts/release $(RELEASE)
+	scripts/release $(RELEASE) $(KEY)
 
 run: build
 	@echo "Herald: starting the service and a demo device. Ctrl-C stops them."
@@ -84,6 +86,7 @@ demo-cluster: build examples $(NATS)
 examples: libraries
 	@HERALD_DEVELOPMENT=1 scripts/build $(CONFIGURATION) --product PushChat
 	@HERALD_DEVELOPMENT=1 scripts/build $(CONFIGURATION) --product KitchenTimer
+	@HERALD_DEVELOPMENT=1 scripts/build $(CONFIGURATION) --product ExamSender
 
 # All targets, compiled once for lint and tests.
 everything: libraries

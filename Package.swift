@@ -287,10 +287,20 @@ let package = Package(
             ],
             hasResources: true
         ),
+        // A whole service in its process, against which senders are examined.
+        herald(
+            .command,
+            "HeraldExam",
+            [
+                "HeraldGateway", "HeraldIdentity", "HeraldListener", "HeraldMailbox", "HeraldModel", "HeraldService",
+                "HeraldStores", "HeraldTrust", "CPosix", crypto, x509, lifecycle, logging, nioCore, nioHTTP1,
+                httpClient,
+            ]
+        ),
         .executableTarget(
             name: "HeraldCommand",
             dependencies: [
-                "HeraldActivation", "HeraldCluster", "HeraldConsole", "HeraldDesktop", "HeraldDevice",
+                "HeraldActivation", "HeraldCluster", "HeraldConsole", "HeraldDesktop", "HeraldDevice", "HeraldExam",
                 "HeraldIdentity", "HeraldJSON", "HeraldListener", "HeraldMailbox", "HeraldModel",
                 "HeraldNATS", "HeraldPhone", "HeraldProvider", "HeraldRelay", "HeraldScreen", "HeraldService",
                 "HeraldStores",
@@ -355,8 +365,8 @@ let package = Package(
         tests(
             "HeraldClusterTests",
             [
-                "HeraldCluster", "HeraldMailbox", "HeraldModel", "HeraldNATS", "HeraldTestSupport", crypto, logging,
-                nioCore, nioPosix,
+                "HeraldCluster", "HeraldMailbox", "HeraldModel", "HeraldNATS", "HeraldTestSupport", "HeraldTesting",
+                crypto, logging, nioCore, nioPosix,
             ]
         ),
         tests(
@@ -397,6 +407,7 @@ let package = Package(
         ),
         tests("HeraldPhoneTests", ["HeraldPhone", "HeraldDevice", "HeraldJSON", "HeraldModel"]),
         tests("HeraldTestingTests", ["HeraldTesting", "HeraldModel", "HeraldPhone", "HeraldProvider"]),
+        tests("HeraldExamTests", ["HeraldExam", "HeraldGateway", "HeraldMailbox", "HeraldModel"]),
         tests("HeraldDesktopTests", ["HeraldDesktop", "HeraldPhone", "HeraldModel"]),
         tests(
             "HeraldScreenTests",
@@ -408,9 +419,11 @@ let package = Package(
         tests(
             "HeraldServiceTests",
             [
-                "HeraldCluster", "HeraldDevice", "HeraldGateway", "HeraldListener", "HeraldMailbox", "HeraldModel",
+                "HeraldActivation", "HeraldCluster", "HeraldCourier", "HeraldDevice", "HeraldGateway", "HeraldIdentity",
+                "HeraldListener",
+                "HeraldMailbox", "HeraldModel",
                 "HeraldNATS", "HeraldProvider", "HeraldService", "HeraldStores", "HeraldTestSupport", "HeraldTrust",
-                lifecycle, logging,
+                httpClient, lifecycle, logging, nioCore, nioHTTP1,
             ]
         ),
         tests(
@@ -519,6 +532,13 @@ if Context.environment["HERALD_DEVELOPMENT"] != nil {
                 "HeraldModel", argumentParser, grdb, httpTypes, hummingbird, hummingbirdCore, logging, nioCore,
                 lifecycle,
             ]
+        ),
+        .executableTarget(
+            name: "ExamSender",
+            dependencies: ["HeraldJSON", "HeraldModel", "HeraldProvider"],
+            path: "Examples/Exam/HeraldProvider/Sources/ExamSender",
+            packageAccess: false,
+            swiftSettings: settings
         ),
         example(
             "KitchenTimer",

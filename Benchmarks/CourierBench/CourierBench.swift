@@ -68,7 +68,8 @@ import NIOPosix
                 postOffice: postOffice,
                 channels: channels,
                 tokens: trust.seal,
-                topics: trust
+                topics: trust,
+                announcements: trust
             ),
             trust: trust,
             clock: clock,

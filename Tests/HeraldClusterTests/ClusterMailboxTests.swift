@@ -41,8 +41,8 @@ private final class SimulatedClusterFixture: StoreFixture {
         let partitions = try #require(Partitions(count: 1))
         let node = try #require(NodeName("a"))
         var configuration = ClusterMailboxConfiguration()
-        configuration.deadline = .milliseconds(20)
-        configuration.retry = .milliseconds(4)
+        configuration.deadline = .seconds(2)
+        configuration.retry = .milliseconds(50)
         let context = ClusterContext(
             own: ClaimRecord(node: node, incarnation: 1),
             partitions: partitions,
@@ -84,7 +84,12 @@ final class Promptness: SimLog.Chance {
 final class QueueScheduler: ClusterScheduler {
     private let queue = DispatchQueue(label: "cluster-scheduler")
 
-    var now: NIODeadline { .now() }
+    private let standing: NIODeadline?
+
+    /// - Parameter standsStill: Whether the clock stands still, so that no node on a busy machine believes that it has.
+    init(standsStill: Bool = false) { standing = standsStill ? .now() : nil }
+
+    var now: NIODeadline { standing ?? .now() }
 
     func run(after delay: Duration, _ work: @escaping @Sendable () -> Void) {
         if delay == .zero {

@@ -93,8 +93,8 @@ private final class ClusterFixture: StoreFixture {
         journal: any JournalStore
     ) async throws -> ClusterStore {
         var configuration = ClusterMailboxConfiguration()
-        configuration.deadline = .milliseconds(20)
-        configuration.retry = .milliseconds(4)
+        configuration.deadline = .seconds(2)
+        configuration.retry = .milliseconds(50)
         let store = ClusterStore(
             configuration: configuration,
             log: log,

@@ -17,7 +17,7 @@ struct RegistryNode {
         _ name: String,
         _ log: any ReplicatedLog,
         _ clock: ManualClock,
-        scheduler: any ClusterScheduler = QueueScheduler(),
+        scheduler: any ClusterScheduler = QueueScheduler(standsStill: true),
         limits: RegistryConfiguration = RegistryConfiguration()
     ) async throws {
         let node = try #require(NodeName(name))

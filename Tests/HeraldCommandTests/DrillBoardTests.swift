@@ -101,6 +101,18 @@ import Testing
         #expect(read.age(at: WallTime(milliseconds: 0)) == .zero)
     }
 
+    @Test(arguments: [
+        ["reset", "--accepted"], ["refuse-stream"], ["goaway", "--two-step", "--reason", "Shutdown"],
+        ["refuse", "--status", "418", "--reason", "a \"b\"", "--retry-after", "3s"], ["refuse", "--status", "502"],
+    ])
+    func `a record keeps every option of a kind`(words: [String]) throws {
+        let request = try DrillOptions.parse(words).request
+        let drill = try DrillReader.drill(request) { _ in nil }
+        let started = WallTime(milliseconds: 1000)
+        let written = DrillRecord(request, drill, started: started, node: own, isConfigured: false)
+        #expect(try DrillRecord(written.body).drill() == drill)
+    }
+
     @Test func `hits of all nodes are added up`() {
         func entry(_ id: Int, hits: Int, _ node: String) -> DrillEntry {
             var entry = DrillEntry(

@@ -1,10 +1,11 @@
 import ArgumentParser
-import HeraldConsole
 import HeraldGateway
+import HeraldJSON
 import HeraldModel
 import Testing
 
 @testable import HeraldCommand
+@testable import HeraldConsole
 @testable import HeraldService
 
 @Suite struct DrillReaderTests {
@@ -25,6 +26,15 @@ import Testing
         #expect(try read("latency --latency 200ms..2s").kind == .latency(.milliseconds(200) ... .seconds(2)))
         #expect(try read("silence").kind == .silence(isAccepted: false))
         #expect(try read("silence --accepted").kind == .silence(isAccepted: true))
+        #expect(try read("refuse --status 502").kind == .refuseAs(status: 502, reason: nil, retryAfter: nil))
+        #expect(
+            try read("refuse --status 410 --reason unregistered --retry-after 2s").kind
+                == .refuseAs(status: 410, reason: "unregistered", retryAfter: .seconds(2))
+        )
+        #expect(try read("reset").kind == .reset(isAccepted: false))
+        #expect(try read("reset --accepted").kind == .reset(isAccepted: true))
+        #expect(try read("refuse-stream").kind == .refuseStream)
+        #expect(try read("goaway --two-step --reason Shutdown").kind == .goAway(.shutdown, isTwoStep: true))
         #expect(try read("goaway").kind == .goAway(nil))
         #expect(try read("goaway --reason Shutdown").kind == .goAway(.shutdown))
         #expect(try read("streams").kind == .streams(1, period: nil))
@@ -65,10 +75,25 @@ import Testing
         "drop --share=-5%", "drop --share inf%", "drop --for 61m", "drop --for 0s", "drop --for 1y",
         "streams --streams 0", "streams --streams 1001", "streams --every 1s", "streams --topic com.example.app",
         "drop --reason Forbidden", "silence --retry-after 3s", "goaway --latency 1s", "drop --accepted",
+        "refuse --status 399", "refuse --status 600", "refuse --status=-1", "goaway --status 500", "reset --two-step",
+        "refuse-stream --accepted", "goaway --accepted", "reset --reason Forbidden",
+        "refuse --status 500 --reason \(String(repeating: "e", count: 101))",
     ])
     func `what cannot be is refused in words`(words: String) throws {
         let mistake = try #require(throws: DrillMistake.self) { try read(words) }
         #expect(!mistake.text.isEmpty && !mistake.text.contains("\n"))
+    }
+
+    @Test func `an empty reason is refused, and the description has every kind`() throws {
+        var request = DrillRequest(kind: "refuse")
+        request.reason = ""
+        #expect(throws: DrillMistake.self) { try DrillReader.check(request) }
+        request.status = 500
+        let mistake = try #require(throws: DrillMistake.self) { try DrillReader.check(request) }
+        #expect(mistake.text == "a reason has 1 to 100 bytes: leave it out for an answer without a body")
+        let kinds = JSON.array(Drill.Kind.names.map { .string($0) })
+        #expect(DrillRequest.members["kind"]?.rules["enum"] == kinds)
+        #expect(DrillEntry.members["kind"]?.rules["enum"] == kinds)
     }
 
     @Test func `a drill of the configuration needs its duration`() throws {

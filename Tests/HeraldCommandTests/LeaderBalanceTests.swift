@@ -1,4 +1,5 @@
 import Foundation
+import HeraldCluster
 import HeraldNATS
 import Testing
 
@@ -6,9 +7,13 @@ import Testing
 @testable import HeraldService
 
 @Suite struct LeaderBalanceTests {
-    /// A stream, its leader, and the others; those in lower case have caught up.
+    /// A stream, its leader, and the others; those in lower case have caught up, those with a hyphen do not run.
     private func stream(_ name: String, _ leader: String?, _ others: String...) throws -> StreamInfo {
-        let replicas = others.map { #"{"name":"\#($0.lowercased())","current":\#($0 == $0.lowercased())}"# }
+        let replicas = others.map { other in
+            let name = other.trimmingCharacters(in: ["-"])
+            return
+                #"{"name":"\#(name.lowercased())","current":\#(other == name.lowercased()),"offline":\#(other != name)}"#
+        }
         let led = leader.map { #""leader":"\#($0)","# } ?? ""
         let text = """
             {"config":{"name":"\(name)","subjects":[]},"created":"2027-01-15T08:00:00Z",
@@ -23,6 +28,20 @@ import Testing
         #expect(balance.moves.map(\.to) == ["b", "c", "b", "c"])
         #expect(Set(balance.moves.map(\.from)) == ["a"])
         #expect(balance.hint == "a leads 6 of 6 streams: `herald cluster balance` spreads them")
+    }
+
+    @Test func `a server that does not run is told from one that is behind`() throws {
+        let streams = try [stream("S1", "a", "b", "-c"), stream("S2", "a", "B", "-c")]
+        #expect(
+            StreamCheck.findings(streams, running: ["b"]).map(\.line) == [
+                "nats-server c, which has 2 streams, does not run, or is cut off from the others: start it, or mend its network",
+                "nats-server b is behind with 1 stream: wait until it has caught up",
+            ]
+        )
+        #expect(
+            StreamCheck.findings(streams).last?.remedy
+                == "start it if it does not run, or else wait until it has caught up"
+        )
     }
 
     @Test func `what is spread stays`() throws {

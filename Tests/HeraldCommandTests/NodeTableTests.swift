@@ -36,9 +36,10 @@ import Testing
         #expect(table.entries.map(\.devicesConnected) == [7, nil, nil, nil, nil])
         #expect(table.entries.map(\.lastSignSeconds) == [0, 20, 21, 1, 0])
         let texts = table.findings.map(\.line)
-        #expect(texts.count == 3)
+        #expect(texts.count == 4)
         #expect(texts[0].hasPrefix("node fresh does not answer"))
         #expect(texts[1].contains("herald cluster evict late"))
+        #expect(texts[2].hasPrefix("node left was stopped: start it"))
         #expect(table.findings.allSatisfy { $0.severity == .refusal })
     }
 

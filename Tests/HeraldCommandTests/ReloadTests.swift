@@ -13,13 +13,15 @@ import Testing
     /// A value of each setting that is not its default.
     private static let values: [String: [String]] = [
         "accept-non-json": [], "broadcast-apps": ["none"], "clock": ["adjustable"], "console-host": ["::1"],
-        "console-mode": ["read-only"], "console-tls": ["on"], "console-drills": [],
+        "console-mode": ["read-only"], "console-proxies": ["10.0.0.0/8"], "console-url": ["https://a"],
+        "console-tls": ["on"], "console-drills": [],
         "cluster": ["nats://a"], "cluster-accept-loss": [], "cluster-ca": ["ca.pem"], "cluster-certificate": ["a.pem"],
         "cluster-credentials": ["herald.nk"], "cluster-key": ["cluster.key"], "cluster-monitor": ["http://a:8222"],
         "cluster-partitions": ["8"],
         "cluster-replicas": ["5"], "cluster-unverified": [], "node": ["a"],
         "catch": ["all"], "catch-in-public": [],
-        "data": ["x"], "demo": [], "device-topics": ["known"], "drill": ["drop --for 10m"], "environment": ["sandbox"],
+        "data": ["x"], "device-addresses": ["a"], "moved-to": ["a"], "demo": [], "device-topics": ["known"],
+        "drill": ["drop --for 10m"], "environment": ["sandbox"],
         "explain": ["always"],
         "host": ["::1"],
         "hostname": ["a"], "log-format": ["json"], "log-level": ["trace"],

@@ -9,11 +9,21 @@ import Testing
     private let dead = ServeRecord(pid: .max)
     private let failed = ServeRecord(pid: .max, error: "port 2197 is taken")
 
-    @Test func `a service that fails meanwhile, or just before, ends the wait with its error`() {
+    @Test func `a service that fails meanwhile ends the wait with its error`() {
         var end = ServeEnd()
         #expect(end.look(nil, waited: 0) == nil)
         #expect(end.look((record: failed, age: 0.2), waited: 1) == "the service ended: port 2197 is taken")
-        #expect(end.look((record: failed, age: 9), waited: 0)?.contains("2197") == true)
+    }
+
+    @Test func `an end just before counts if no other start follows it`() {
+        for (former, words) in [(failed, "2197"), (dead, "without a word")] {
+            var end = ServeEnd()
+            #expect(end.look((record: former, age: 9), waited: 0) == nil)
+            #expect(end.look((record: former, age: 13.9), waited: 4.9) == nil)
+            #expect(end.look((record: former, age: 14), waited: 5)?.contains(words) == true)
+            // The next start writes its own record.
+            #expect(end.look((record: ServeRecord(pid: getpid()), age: 0.1), waited: 5.2) == nil)
+        }
     }
 
     @Test func `a failure of long ago is another story`() {

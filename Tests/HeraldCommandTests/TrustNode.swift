@@ -16,7 +16,28 @@ final class TrustNode: Sendable {
     let sync: TrustSync
     private let clock: ManualClock
 
-    var trust: TrustFolder { sync.folder }
+    var trust: TrustFolder {
+        var folder = sync.folder
+        folder.invitationUses = folder.invitationUses.map { Uses(uses: $0, sync: sync) }
+        return folder
+    }
+
+    /// The uses of a node whose synchronization does not run, and which catches up when it is asked.
+    private struct Uses: InvitationUses {
+        let uses: any InvitationUses
+        let sync: TrustSync
+
+        func use(_ invitation: Invitation, by device: DeviceID, at moment: WallTime) async throws -> Bool {
+            try await uses.use(invitation, by: device, at: moment)
+        }
+
+        func isAbandoned(_ use: Invitation.Use) -> Bool { uses.isAbandoned(use) }
+
+        func catchUp() async throws {
+            do { try await sync.catchUp() } catch { throw TrustError(.unavailable, "\(error)") }
+        }
+    }
+
     /// The path of the cluster key in the folder.
     var key: String { TrustLayout(data: path).clusterKey }
 
@@ -81,14 +102,11 @@ final class TrustNode: Sendable {
     }
 
     func activate(_ code: InvitationCode) async throws -> EnrolledDevice {
-        let request = try TestRequest.make()
-        return try await trust.devices.activate(
-            code: code,
-            request: request,
-            now: clock.now(),
-            lifetime: .seconds(3600)
-        )
-        .record
+        try await activate(code, with: try TestRequest.make()).record
+    }
+
+    func activate(_ code: InvitationCode, with request: [UInt8]) async throws -> IssuedCertificate<EnrolledDevice> {
+        try await trust.devices.activate(code: code, request: request, now: clock.now(), lifetime: .seconds(3600))
     }
 
     /// Everything that the nodes have in common, in words.

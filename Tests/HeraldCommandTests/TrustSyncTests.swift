@@ -171,6 +171,77 @@ import Testing
         #expect(try await a.trust.devices.all().count == 2)
     }
 
+    @Test func `another node gives the same key the same certificate, and takes no further use`() async throws {
+        let a = try await node("a")
+        let (code, request) = (try await invite(at: a), try TestRequest.make())
+        try await a.settle()
+        let b = try await node("b", key: a.key)
+        let first = try await a.activate(code, with: request)
+        try await a.sync.shareAll()
+        let second = try await b.activate(code, with: request)
+        #expect(second.pem == first.pem)
+        try await settle(a, b)
+        for node in [a, b] {
+            #expect(try await node.trust.devices.all().map(\.id) == [first.record.id])
+            #expect(try await node.trust.invitations.all().map(\.taken) == [1])
+        }
+        // It connects to one node, and is new to none.
+        try await a.trust.store.note([DeviceSighting(device: first.record.id, at: clock.now(), address: "")])
+        try await settle(a, b)
+        #expect(try await b.trust.store.device(first.record.id)?.seen == clock.now())
+        await #expect(throws: TrustError(.notInvited, "")) { try await b.activate(code, with: request) }
+    }
+
+    @Test func `a node of which nobody has heard keeps the use of a key that asks elsewhere`() async throws {
+        let a = try await node("a")
+        let (code, request) = (try await invite(at: a), try TestRequest.make())
+        try await a.settle()
+        let b = try await node("b", key: a.key)
+        let first = try await a.activate(code, with: request).record
+        clock.advance(by: .seconds(1))
+        let second = try await b.activate(code, with: request).record
+        #expect(second.id == first.id)
+        try await settle(b, a)
+        #expect(try await a.common() == b.common())
+        #expect(try await a.trust.invitations.all().map(\.taken) == [1])
+    }
+
+    @Test func `the use of a device that never connected is free again at every node`() async throws {
+        let a = try await node("a")
+        let code = try await invite(at: a)
+        try await a.settle()
+        let b = try await node("b", key: a.key)
+        let device = try await a.activate(code)
+        try await settle(a, b)
+        for node in [a, b] { _ = try await node.trust.devices.revoke(device.id.name, now: clock.now()) }
+        try await settle(a, b)
+        _ = try await b.activate(code)
+        try await settle(a, b)
+        for node in [a, b] {
+            await #expect(throws: TrustError(.notInvited, "")) { try await node.activate(code) }
+        }
+        #expect(try await a.common() == b.common())
+    }
+
+    @Test func `a known device is invited at one node, and comes back at another`() async throws {
+        let a = try await node("a")
+        let device = try await a.trust.devices.enroll(name: "Lamp", now: clock.now()).record
+        let made = try await a.trust.invitations.make(
+            name: nil,
+            lifetime: .seconds(3600),
+            for: device.id.name,
+            now: clock.now()
+        )
+        let code = try #require(made.first).code
+        try await a.settle()
+        let b = try await node("b", key: a.key)
+        #expect(try await b.activate(code).id == device.id)
+        await #expect(throws: TrustError(.notInvited, "")) { try await a.activate(code) }
+        try await settle(b, a)
+        #expect(try await a.trust.store.device(device.id)?.certificates.count == 2)
+        #expect(try await a.common() == b.common())
+    }
+
     // MARK: - Any order
 
     @Test(arguments: 0..<4) func `nodes agree after changes in any order`(seed: UInt64) async throws {

@@ -118,13 +118,15 @@ struct RefusedTopicTests {
             courier.log(.subscribe("apps/#"), of: device, now: start + .seconds(second))
         }
         courier.log(.publish("apps/com.example.app"), of: device, now: start)
-        let filters = "apps/<topic>, apps/<topic>/token, apps/<topic>/# and channels/<bundle id>/<channel id>"
+        let filters =
+            "apps/<topic>, apps/<topic>/token, apps/<topic>/#, channels/<bundle id>/<channel id> and "
+            + "device/service"
         #expect(
             notes.all == [
                 "topic filter of a device refused allowed=\(filters) device=lamp topic=apps/#",
                 "topic filter of a device refused allowed=\(filters) device=lamp since_last_line=2 topic=apps/#",
-                "publish of a device refused allowed=apps/<topic>/settings, apps/<topic>/token and device/power "
-                    + "device=lamp topic=apps/com.example.app",
+                "publish of a device refused allowed=apps/<topic>/settings, apps/<topic>/token, device/power and "
+                    + "device/service device=lamp topic=apps/com.example.app",
             ]
         )
     }

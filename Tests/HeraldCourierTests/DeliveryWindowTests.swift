@@ -239,7 +239,7 @@ extension DeliveryWindow.Message {
     var notification: UInt64 {
         switch self {
         case .delivery(let delivery): delivery.envelope.notification.id.low
-        case .token, .broadcast: 0
+        case .token, .broadcast, .announcement: 0
         }
     }
 }

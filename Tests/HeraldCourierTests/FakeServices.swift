@@ -7,7 +7,8 @@ import Synchronization
 @testable import HeraldCourier
 
 /// Registry, post office and token seal in a few dictionaries; records the calls.
-final class FakeServices: DeviceRegistry, DevicePostOffice, DeviceTokens, KnownTopics {
+final class FakeServices: DeviceRegistry, DevicePostOffice, DeviceTokens, KnownTopics, ServiceAnnouncements {
+    var announcement: SignedAnnouncement? { nil }
     var shared: (any SharedState)? { nil }
     var readCount: Int { 0 }
     struct Finished: Hashable {
@@ -37,7 +38,14 @@ final class FakeServices: DeviceRegistry, DevicePostOffice, DeviceTokens, KnownT
     }
 
     var services: CourierServices {
-        CourierServices(registry: self, postOffice: self, channels: channels, tokens: self, topics: self)
+        CourierServices(
+            registry: self,
+            postOffice: self,
+            channels: channels,
+            tokens: self,
+            topics: self,
+            announcements: self
+        )
     }
 
     var link: (any DeviceLink)? { state.withLock { $0.link } }

@@ -9,6 +9,13 @@ import Testing
 
 /// The memory of a connection that is over.
 struct MQTTConnectionLifeTests {
+    @Test func `an open connection is noted again, in one of several parts`() async throws {
+        let bench = try await ConnectionBench()
+        #expect(bench.courier.sightings.take().count == 1)
+        for part in 0..<8 { bench.courier.noteConnected(part: part, of: 8) }
+        #expect(bench.courier.sightings.take().map(\.at) == [bench.clock.now()])
+    }
+
     @Test func `a closed connection leaves neither memory nor a deadline`() throws {
         let courier = CourierState(
             services: FakeServices().services,

@@ -375,7 +375,7 @@ struct MQTTConnectionTests {
             try await bench.connectAndSubscribe()
             for link in bench.courier.connections.links { link.dismiss(.revoked) }
             await bench.channel.testingEventLoop.run()
-            #expect(try await bench.next().disconnect == .administrativeAction)
+            #expect(try await bench.next().disconnect == .notAuthorized)
             await bench.channel.testingEventLoop.run()
             #expect(bench.courier.connections.links.isEmpty)
         }

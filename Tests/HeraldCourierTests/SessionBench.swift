@@ -2,6 +2,7 @@ import HeraldMailbox
 import HeraldModel
 import HeraldTrust
 import HeraldWire
+import Testing
 
 @testable import HeraldCourier
 
@@ -39,6 +40,8 @@ struct SessionBench {
     private(set) var terms: SessionTerms?
     private(set) var savesPower: Bool?
     private(set) var hasEnded = false
+    /// Whether the device takes reason strings: then each failure has one.
+    private var explains = false
     private(set) var released: [DeviceClaim] = []
     private(set) var faults: [ConnectionFault] = []
     private(set) var refusedTopics: [RefusedTopic] = []
@@ -156,7 +159,12 @@ struct SessionBench {
     }
 
     mutating func receive(_ packets: MQTTPacket...) {
-        for packet in packets where machine.canReceive { perform(machine.received(packet)) }
+        for packet in packets where machine.canReceive {
+            if case .connect(let connect) = packet {
+                explains = connect.version == .v5 && connect.properties.requestProblemInformation != 0
+            }
+            perform(machine.received(packet))
+        }
     }
 
     mutating func fail(_ code: MQTTReasonCode, refusalVersion: MQTTVersion? = nil) {
@@ -205,10 +213,14 @@ struct SessionBench {
                 log.append("attach")
             case .send(let packet):
                 sent.append(packet)
+                let isSilent = packet.explanation.isFailure && packet.explanation.reason == nil
+                #expect(!explains || !isSilent, "a failure without a reason string: \(packet)")
                 log.append("\(packet.kind)")
             case .sendToken(let app, let token, let qualityOfService):
                 tokens.append((app, token, qualityOfService))
                 log.append("token")
+            case .announce(_, let version): log.append("announce after \(version)")
+            case .noteAnnouncement(let version): log.append("has announcement \(version)")
             case .open(let app, let qualityOfService):
                 open[app] = qualityOfService
                 log.append("open")
@@ -335,6 +347,18 @@ struct SessionBench {
 }
 
 extension MQTTPacket {
+    /// Whether the packet says that something failed, and its reason string.
+    fileprivate var explanation: (isFailure: Bool, reason: String?) {
+        switch self {
+        case .connack(let packet): (packet.reasonCode.isFailure, packet.properties.reasonString)
+        case .puback(let packet), .pubcomp(let packet): (packet.reasonCode.isFailure, packet.properties.reasonString)
+        case .suback(let packet), .unsuback(let packet):
+            (packet.reasonCodes.contains(where: \.isFailure), packet.properties.reasonString)
+        case .disconnect(let packet): (packet.reasonCode.isFailure, packet.properties.reasonString)
+        default: (false, nil)
+        }
+    }
+
     var connack: MQTTConnack? { if case .connack(let packet) = self { packet } else { nil } }
     var suback: [MQTTReasonCode]? { if case .suback(let packet) = self { packet.reasonCodes } else { nil } }
     var unsuback: [MQTTReasonCode]? { if case .unsuback(let packet) = self { packet.reasonCodes } else { nil } }

@@ -134,6 +134,32 @@ struct SessionPublishTests {
         }
     }
 
+    @Test(arguments: [
+        ("", "is not a JSON object"), ("enabled", "is not a JSON object"), (#"["enabled"]"#, "is not a JSON object"),
+        (#"{"enabled":true,"enabled":false}"#, "has a member twice"), ("{}", "has no member enabled"),
+        (#"{"Enabled":true}"#, "has no member enabled"), (#"{"enabled":"yes"}"#, "neither true nor false"),
+        (#"{"enabled":1}"#, "neither true nor false"), (#"{"enabled":null}"#, "neither true nor false"),
+    ])
+    func `a payload that is not understood is answered with what is wrong and with the right form`(
+        payload: String,
+        fault: String
+    ) throws {
+        let (app, form) = ("apps/com.example.chat/settings", #"send {"enabled":true} or {"enabled":false}"#)
+        var bench = try SessionBench.connected()
+        bench.receive(SessionBench.publish(app, payload), SessionBench.publish(app, payload, id: nil))
+        guard case .puback(let puback) = bench.sent.first else { throw MQTTError(.unspecifiedError, "no PUBACK") }
+        let reason = try #require(puback.properties.reasonString)
+        #expect(puback.reasonCode == .payloadFormatInvalid && reason.contains(fault) && reason.hasSuffix(form))
+        // At QoS 0 the log alone has it.
+        #expect(bench.refusedTopics == [.payload(app, reason), .payload(app, reason)])
+        bench.receive(SessionBench.publish("device/power", payload.replacing("nabled", with: "aving")))
+        guard case .puback(let power) = bench.sent.last else { throw MQTTError(.unspecifiedError, "no PUBACK") }
+        #expect(power.properties.reasonString?.hasSuffix(#"send {"saving":true} or {"saving":false}"#) == true)
+        bench = try SessionBench.connected(.v311)
+        bench.receive(SessionBench.publish(app, payload))
+        #expect(bench.sent.isEmpty && bench.hasEnded && bench.refusedTopics == [.payload(app, reason)])
+    }
+
     // Presented tokens.
 
     @Test func `a token in force is accepted and not sent back`() throws {
@@ -247,9 +273,10 @@ struct SessionPublishTests {
         }
     }
 
-    @Test func `a stopping service sends 0x8B, a revoked certificate gets 0x98, and the session is kept`() throws {
+    @Test func `a reason code says why the service ends a connection, and the session is kept`() throws {
         for (reason, code) in [
-            (DismissalReason.shuttingDown, MQTTReasonCode.serverShuttingDown), (.revoked, .administrativeAction),
+            (DismissalReason.shuttingDown, MQTTReasonCode.serverShuttingDown), (.revoked, .notAuthorized),
+            (.disconnected, .administrativeAction), (.sentAway, .serverBusy),
         ] {
             var bench = try SessionBench.connected(isClean: false, properties: [.sessionExpiryInterval(100)])
             bench.dismiss(reason)
@@ -303,7 +330,8 @@ struct SessionPublishTests {
     @Test func `PUBREL of an unknown message is answered with 0x92, PUBREC and PUBCOMP end with 0x82`() throws {
         var bench = try SessionBench.connected()
         bench.receive(.pubrel(MQTTPublishAnswer(packetIdentifier: 9)))
-        #expect(bench.sent == [.pubcomp(MQTTPublishAnswer(packetIdentifier: 9, reasonCode: .packetIdentifierNotFound))])
+        guard case .pubcomp(let answer)? = bench.sent.first else { throw MQTTError(.unspecifiedError, "no PUBCOMP") }
+        #expect(answer.packetIdentifier == 9 && answer.reasonCode == .packetIdentifierNotFound)
         bench.receive(.pubrec(MQTTPublishAnswer(packetIdentifier: 8)))
         #expect(bench.sent.last?.disconnect == .protocolError)
     }

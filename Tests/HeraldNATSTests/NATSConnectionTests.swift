@@ -177,6 +177,7 @@ import Testing
                         return
                     }
                     #expect(info.serverName == "scripted")
+                    #expect(connection.statistics.connects == UInt64(round))
                     #expect(await publish(connection, "stored") == .stored(sequence: 7))
                     let busy = JetStreamRefusal(
                         status: 400,
@@ -199,7 +200,6 @@ import Testing
                     #expect(lost.kind == .connectionLost)
                     let end = await events.next()
                     #expect(reason(end) == .connectionLost)
-                    #expect(connection.statistics.connects == UInt64(round))
                 }
             }
         }

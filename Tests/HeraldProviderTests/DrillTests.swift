@@ -80,10 +80,15 @@ struct `a client on a bad day` {
         }
     }
 
-    @Test(arguments: [(nil, 2000), (RefusalReason.shutdown, 500), (.idleTimeout, 500)])
-    func `takes GOAWAY in mid-batch as routine`(reason: RefusalReason?, count: Int) async throws {
+    @Test(
+        arguments: [
+            (.goAway(nil), 2000), (.goAway(.shutdown), 500), (.goAway(.idleTimeout), 500),
+            (.goAway(nil, isTwoStep: true), 500), (.refuseStream, 500),
+        ] as [(Drill.Kind, Int)]
+    )
+    func `takes GOAWAY and refused streams in mid-batch as routine`(kind: Drill.Kind, count: Int) async throws {
         try await TestService.run { service in
-            service.start(.goAway(reason), share: 0.01)
+            service.start(kind, share: 0.01)
             try await withProviderClient(service.configuration) { client in
                 expectAllOnce(try await send(client, service, count: count), service, count: count)
             }
@@ -148,7 +153,12 @@ struct `a client on a bad day` {
         }
     }
 
-    @Test(arguments: [Drill.Kind.drop, .silence(isAccepted: true), .silence(isAccepted: false)])
+    private static let ambiguous: [Drill.Kind] = [
+        .drop, .silence(isAccepted: true), .silence(isAccepted: false), .reset(isAccepted: true),
+        .reset(isAccepted: false),
+    ]
+
+    @Test(arguments: ambiguous)
     func `reports as ambiguous exactly what is ambiguous`(kind: Drill.Kind) async throws {
         try await TestService.run { service in
             service.start(kind, share: 0.02)
@@ -166,7 +176,7 @@ struct `a client on a bad day` {
         }
     }
 
-    @Test(arguments: [Drill.Kind.drop, .silence(isAccepted: true), .silence(isAccepted: false)])
+    @Test(arguments: ambiguous)
     func `with a resolver, loses nothing and duplicates nothing`(kind: Drill.Kind) async throws {
         try await TestService.run { service in
             service.start(kind, share: 0.02)

@@ -1,6 +1,10 @@
+import AsyncHTTPClient
+import Foundation
+import HeraldActivation
 import HeraldCluster
 import HeraldDevice
 import HeraldGateway
+import HeraldIdentity
 import HeraldListener
 import HeraldMailbox
 import HeraldModel
@@ -10,6 +14,8 @@ import HeraldStores
 import HeraldTestSupport
 import HeraldTrust
 import Logging
+import NIOCore
+import NIOHTTP1
 import ServiceLifecycle
 import Testing
 
@@ -17,12 +23,12 @@ import Testing
 
 /// Whole services in the process of the test, on free ports and in folders of their own.
 @Suite struct HeraldServiceTests {
-    private static let app = "com.example.pushchat"
-    private static let silent = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+    static let app = "com.example.pushchat"
+    static let silent = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
 
-    private struct Ended: Error {}
+    struct Ended: Error {}
 
-    private let temporary: TemporaryFolder
+    let temporary: TemporaryFolder
 
     init() throws { temporary = try TemporaryFolder() }
 
@@ -36,25 +42,76 @@ import Testing
         #expect(payload == Self.payload)
     }
 
-    @Test func `a node of a cluster delivers what another one takes`() async throws {
-        var services: [Starting] = []
+    @Test func `a node of a cluster delivers what another one takes, and ends connections of another one`() async throws
+    {
         let credentials = try await issue(in: configuration("a").data)
-        for name in ["a", "b", "c"] {
-            var configuration = configuration(name)
-            configuration.cluster.servers = [
-                NATSServerAddress(host: "127.0.0.1", port: try NATSServer.shared.port())
-            ]
-            configuration.cluster.node = name
-            configuration.cluster.isUnverified = true
-            configuration.cluster.replicas = 1
-            configuration.cluster.partitions = ClusterLimits.partitions.lowerBound
-            if name != "a" { configuration.cluster.key = "\(self.configuration("a").data)/trust/cluster.key" }
-            services.append(try await Starting(configuration))
-        }
+        let services = try await cluster(["a", "b", "c"])
         let payload = try await Starting.run(services) { addresses in
-            try await exchange(credentials, at: addresses[1], from: addresses[2])
+            try await disconnect(credentials, at: addresses[0], through: services[1])
+            return try await exchange(credentials, at: addresses[1], from: addresses[2])
         }
         #expect(payload == Self.payload)
+    }
+
+    @Test func `a device that an operator disconnects is back at once, unless it is told to stay away`() async throws {
+        let credentials = try await issue(in: configuration("alone").data)
+        let service = try await Starting(configuration("alone"))
+        try await service.run { addresses in
+            try await disconnect(credentials, at: addresses[0], through: service)
+        }
+    }
+
+    @Test func `as many devices as an invitation has uses are activated at once, at a listener with fewer places`()
+        async throws
+    {
+        let count = 20
+        var configuration = configuration("fleet")
+        configuration.activation.listener.maximumConnections = 16
+        let (trust, code) = try await invite(in: configuration.data, uses: count)
+        let activated = try await Starting(configuration).run { addresses in
+            try await withThrowingTaskGroup(of: DeviceID.self) { group in
+                for number in 0..<count {
+                    let activation = try activation("device-\(number)", at: addresses[0])
+                    group.addTask { try await activation.activate(code: code.text).id }
+                }
+                return try await group.reduce(into: Set()) { $0.insert($1) }
+            }
+        }
+        #expect(activated.count == count)
+        let devices = try await trust.devices.page(DeviceSelection(limit: count + 1)).items
+        #expect(Set(devices.map(\.id)) == activated)
+        #expect(try await trust.invitations.page(after: nil, limit: 2).items.map(\.taken) == [count])
+    }
+
+    @Test func `an activation waits as long as the service asks for, and a refused one leaves nothing`() async throws {
+        var configuration = configuration("wrong")
+        configuration.activation.wrongCodes = 1
+        configuration.activation.wrongCodeInterval = .seconds(1)
+        let (trust, code) = try await invite(in: configuration.data, uses: 1)
+        let wrong = InvitationCode(authority: try #require(try trust.publicAuthorities().first))
+        try await Starting(configuration).run { addresses in
+            let activation = try activation("device", at: addresses[0])
+            await #expect(throws: EnrollmentError.self) { try await activation.activate(code: wrong.text) }
+            #expect(!TrustFile.exists(activation.folder.path))
+            let id = try await activation.activate(code: code.text).id
+            #expect(try await trust.devices.device(id.name).id == id)
+        }
+    }
+
+    /// Makes a data folder with an invitation.
+    private func invite(in data: String, uses: Int) async throws -> (TrustFolder, InvitationCode) {
+        let (folder, now) = (try DataFolder.open(data, mayCreate: true), ServiceClock().now())
+        let trust = try await TrustFolder.create(at: folder.path, store: TrustDatabase.open, now: now)
+        let made = try await trust.invitations.make(name: nil, lifetime: .seconds(3600), uses: uses, now: now)
+        return (trust, try #require(made.first).code)
+    }
+
+    private func activation(_ name: String, at place: ListeningAddresses) throws -> DeviceActivation {
+        let address = try ServiceAddress("https://localhost:\(try #require(place.activation))")
+        var activation = DeviceActivation(service: address, folder: DeviceFolder("\(temporary.path)/\(name)"))
+        // On a busy machine everything takes longer.
+        activation.patience = .seconds(600)
+        return activation
     }
 
     @Test func `a service that cannot listen leaves nothing open`() async throws {
@@ -73,8 +130,26 @@ import Testing
 
     // MARK: - Services
 
+    /// The nodes of a cluster; the first one makes its key.
+    private func cluster(_ names: [String]) async throws -> [Starting] {
+        var services: [Starting] = []
+        for name in names {
+            var configuration = configuration(name)
+            configuration.cluster.servers = [
+                NATSServerAddress(host: "127.0.0.1", port: try NATSServer.shared.port())
+            ]
+            configuration.cluster.node = name
+            configuration.cluster.isUnverified = true
+            configuration.cluster.replicas = 1
+            configuration.cluster.partitions = ClusterLimits.partitions.lowerBound
+            if name != "a" { configuration.cluster.key = "\(self.configuration("a").data)/trust/cluster.key" }
+            services.append(try await Starting(configuration))
+        }
+        return services
+    }
+
     /// A service that is made and not yet run.
-    private struct Starting {
+    struct Starting {
         let service: HeraldService
         let folder: DataFolder
         private let ready: AsyncStream<Void>
@@ -121,7 +196,7 @@ import Testing
         }
     }
 
-    private func configuration(_ name: String) -> ServerConfiguration {
+    func configuration(_ name: String) -> ServerConfiguration {
         var configuration = ServerConfiguration()
         configuration.data = "\(temporary.path)/\(name)"
         for listener in configuration.listeners { configuration[keyPath: listener].port = 0 }
@@ -157,12 +232,7 @@ import Testing
         )
     }
 
-    /// Registers an app on a device, sends it a notification, and returns the payload that arrives.
-    private func exchange(
-        _ credentials: Credentials,
-        at place: ListeningAddresses,
-        from other: ListeningAddresses
-    ) async throws -> [UInt8]? {
+    private func device(_ credentials: Credentials, at place: ListeningAddresses) throws -> DeviceConfiguration {
         var settings = DeviceConfiguration(
             host: "127.0.0.1",
             port: try #require(place.device),
@@ -171,6 +241,56 @@ import Testing
             apps: [try #require(Topic(Self.app))]
         )
         settings.serverName = "localhost"
+        return settings
+    }
+
+    /// Makes a request of the admin API, and returns the status of its answer.
+    private func post(_ uri: String, to socket: String) async throws -> UInt {
+        let url = try #require(URL(httpURLWithSocketPath: socket, uri: uri))
+        var request = HTTPClientRequest(url: url.absoluteString)
+        request.method = .POST
+        return try await HTTPClient.shared.execute(request, timeout: .seconds(60)).status.code
+    }
+
+    /// Connects a device, and disconnects it through the admin API of a node: it comes back, and then stays away.
+    private func disconnect(
+        _ credentials: Credentials,
+        at place: ListeningAddresses,
+        through node: Starting
+    ) async throws {
+        let settings = try device(credentials, at: place)
+        let (client, id) = (try DeviceClient(settings), settings.credential.id)
+        var (connections, pauses) = (0, [Duration?]())
+        do {
+            try await client.run { event in
+                if case .connected = event {
+                    connections += 1
+                    let query = connections == 1 ? "" : "?stay_away=true"
+                    var status: UInt
+                    // Another node hears a moment later that the device is connected.
+                    repeat {
+                        let socket = node.folder.controlSocketPath
+                        status = try await post("/v1/devices/\(id)/disconnect\(query)", to: socket)
+                    } while status == 409
+                    #expect(status == 200)
+                }
+                if case .disconnected(_, let pause) = event {
+                    pauses.append(pause)
+                    if pauses.count == 2 { throw Ended() }
+                }
+            }
+        } catch is Ended {}
+        #expect(connections == 2)
+        #expect(try #require(pauses[0]) <= ReconnectionLimits().shortestPause)
+        #expect(try #require(pauses[1]) >= ReconnectionLimits().longestPause / 2)
+    }
+
+    /// Registers an app on a device, sends it a notification, and returns the payload that arrives.
+    private func exchange(
+        _ credentials: Credentials,
+        at place: ListeningAddresses,
+        from other: ListeningAddresses
+    ) async throws -> [UInt8]? {
         var sender = ProviderConfiguration(
             host: "localhost",
             port: try #require(other.api),
@@ -178,7 +298,7 @@ import Testing
             authorities: credentials.authorities
         )
         sender.address = "127.0.0.1"
-        let client = try DeviceClient(settings)
+        let client = try DeviceClient(try device(credentials, at: place))
         return try await withProviderClient(sender) { provider in
             var received: [UInt8]?
             do {
@@ -199,7 +319,9 @@ import Testing
                     case .appRefused, .disconnected:
                         Issue.record("\(event)")
                         throw Ended()
-                    case .connected, .removed, .settingsTaken: break
+                    case .connected, .removed, .settingsTaken, .subscribed, .channelRefused, .announced,
+                        .announcementRefused:
+                        break
                     }
                 }
             } catch is Ended {}

@@ -13,25 +13,15 @@ private final class SmallDisk {
     init?(megabytes: Int) {
         path = NSTemporaryDirectory() + "herald-disk-" + UUID().uuidString
         mkdir(path, 0o700)
-        guard SmallDisk.run("mount", "-t", "tmpfs", "-o", "size=\(megabytes)m", "herald-test", path) else {
+        guard mount("herald-test", path, "tmpfs", 0, "size=\(megabytes)m") == 0 else {
             rmdir(path)
             return nil
         }
     }
 
     deinit {
-        _ = SmallDisk.run("umount", path)
+        umount(path)
         rmdir(path)
-    }
-
-    private static func run(_ arguments: String...) -> Bool {
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-        process.arguments = arguments
-        process.standardError = FileHandle.nullDevice
-        guard (try? process.run()) != nil else { return false }
-        process.waitUntilExit()
-        return process.terminationStatus == 0
     }
 }
 

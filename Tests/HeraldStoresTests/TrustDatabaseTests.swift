@@ -107,6 +107,16 @@ import Testing
         #expect(error?.message.contains("newer Herald") == true)
     }
 
+    @Test func `a full disk is named, with what helps`() async throws {
+        let store = try #require(try open(mayCreate: true) as? TrustDatabase)
+        let error = await #expect(throws: TrustError.self) {
+            try await store.change {
+                try $0.execute(sql: "PRAGMA max_page_count = 1; CREATE TABLE large AS SELECT zeroblob(1000000)")
+            }
+        }
+        #expect(error?.message == "cannot write \(path): the disk is full; free some space, and repeat the command")
+    }
+
     @Test func `a ledger that lacks a table is of an unreleased build`() async throws {
         let store = try #require(try open(mayCreate: true) as? TrustDatabase)
         let error = await #expect(throws: TrustError.self) {
@@ -184,7 +194,14 @@ import Testing
         _ = try await store.invitations(lookupKey: Invitation.lookupKey(invitation.digest))
         _ = try await store.invitation("i")
         _ = try await store.add(device(1), invitation: "i")
-        _ = try await store.renew(device(1).id, with: .init(serial: "41", expires: now), limit: 9, now: now)
+        _ = try await store.renew(
+            device(1).id,
+            with: .init(serial: "41", expires: now),
+            kept: nil,
+            use: nil,
+            limit: 9,
+            now: now
+        )
         _ = try await store.device(device(1).id)
         _ = try await store.revokeDevice(device(1).id, at: now)
         _ = try await store.withdrawInvitation("i", at: now)

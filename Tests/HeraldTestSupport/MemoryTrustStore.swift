@@ -14,6 +14,25 @@ package final class MemoryTrustStore: TrustStore {
         var claims: [Topic: TopicClaim] = [:]
         var claimsVersion: Int64 = 1
         var failure: TrustError?
+
+        /// An invitation with the uses that are free again.
+        func counted(_ invitation: Invitation) -> Invitation {
+            var invitation = invitation
+            invitation.returned = devices.count { one in
+                one.invitation == invitation.id && one.revoked != nil && one.seen == nil
+            }
+            return invitation
+        }
+
+        func usable(_ id: String) -> Int? {
+            invitations.firstIndex { $0.id == id && !counted($0).isUsedUp && $0.withdrawn == nil }
+        }
+
+        mutating func use(_ id: String, _ use: Invitation.Use) -> Bool {
+            guard let index = usable(id) else { return false }
+            invitations[index].take(use)
+            return true
+        }
     }
 
     private let contents = Mutex(Contents())
@@ -110,10 +129,8 @@ package final class MemoryTrustStore: TrustStore {
         try with { contents in
             guard !contents.devices.contains(where: { $0.id == device.id }) else { return false }
             if let invitation {
-                guard let index = contents.invitations.firstIndex(where: { $0.id == invitation && $0.isUnused }) else {
-                    return false
-                }
-                contents.invitations[index].take(Invitation.Use(device: device.id, at: device.created))
+                let use = Invitation.Use(device: device.id, at: device.created)
+                guard contents.use(invitation, use) else { return false }
             }
             contents.devices.append(device)
             return true
@@ -123,6 +140,8 @@ package final class MemoryTrustStore: TrustStore {
     package func renew(
         _ device: DeviceID,
         with certificate: EnrolledDevice.Certificate,
+        kept: [UInt8]?,
+        use: (invitation: String, Invitation.Use)?,
         limit: Int,
         now: WallTime
     ) async throws -> Bool {
@@ -130,7 +149,9 @@ package final class MemoryTrustStore: TrustStore {
             guard let index = contents.devices.firstIndex(where: { $0.id == device && $0.revoked == nil }),
                 contents.devices[index].certificates.count(where: { $0.expires >= now }) < limit
             else { return false }
+            if let use, !contents.use(use.invitation, use.1) { return false }
             contents.devices[index].renew(with: certificate)
+            contents.devices[index].keep(kept)
             return true
         }
     }
@@ -141,6 +162,19 @@ package final class MemoryTrustStore: TrustStore {
             let found = contents.devices.filter { device in
                 guard device.id.name > selection.after ?? "" else { return false }
                 if let condition = selection.condition, !condition(device.id) { return false }
+                if let version = selection.lacking {
+                    let state = AnnouncementState(device.announcement, complete: version)
+                    if device.revoked != nil || state == .ready || state == .told { return false }
+                }
+                let lines = "\n\(device.labels.lines)\n"
+                guard selection.labels.allSatisfy({ lines.contains("\n\($0)\($0.value == nil ? "=" : "\n")") }) else {
+                    return false
+                }
+                if let since = selection.unseenSince {
+                    guard device.revoked == nil, device.lastSeen ?? device.created <= since else { return false }
+                }
+                if selection.isUnrevoked, device.revoked != nil { return false }
+                if selection.isUnused, device.revoked != nil || device.seen != nil { return false }
                 let words = "\(device.id)\n\(device.name ?? "")\n\(device.labels.lines)".lowercased()
                 return text.isEmpty || words.contains(text)
             }
@@ -167,7 +201,39 @@ package final class MemoryTrustStore: TrustStore {
             for one in sightings {
                 guard let index = contents.devices.firstIndex(where: { $0.id == one.device }) else { continue }
                 contents.devices[index].sighting = one
+                let seen = contents.devices[index].seen
+                guard seen.map({ one.at - $0 >= DeviceSighting.sharedEvery }) ?? true else { continue }
+                if seen == nil { contents.devices[index].keep(nil) }
+                contents.devices[index].seen = one.at
+                contents.devices[index].announcement = max(contents.devices[index].announcement, one.announcement ?? 0)
             }
+        }
+    }
+
+    package func announcementCounts(_ version: Int64, now: WallTime) async throws -> AnnouncementCounts {
+        try with { contents in
+            var counts = AnnouncementCounts()
+            for device in contents.devices where device.revoked == nil {
+                switch AnnouncementState(device.announcement, complete: version) {
+                case _ where device.certificates.allSatisfy({ $0.expires < now }): counts.expired += 1
+                case .ready: counts.ready += 1
+                case .behind: counts.behind += 1
+                case .told: counts.told += 1
+                case .silent: counts.silent += 1
+                }
+            }
+            return counts
+        }
+    }
+
+    package func tell(_ devices: [DeviceID], of version: Int64) async throws -> Int {
+        try with { contents in
+            let told = contents.devices.indices.filter { index in
+                let device = contents.devices[index]
+                return devices.contains(device.id) && device.revoked == nil && device.announcement <= 0
+            }
+            for index in told { contents.devices[index].announcement = -version }
+            return told.count
         }
     }
 
@@ -196,23 +262,23 @@ package final class MemoryTrustStore: TrustStore {
     package func invitations(after id: String?, limit: Int) async throws -> [Invitation] {
         try with { contents in
             let rest = contents.invitations.filter { $0.id > id ?? "" }.sorted { $0.id < $1.id }
-            return Array(rest.prefix(limit))
+            return rest.prefix(limit).map { contents.counted($0) }
         }
     }
 
     package func invitation(_ id: String) async throws -> Invitation? {
-        try with { contents in contents.invitations.first { $0.id == id } }
+        try with { contents in contents.invitations.first { $0.id == id }.map { contents.counted($0) } }
     }
 
     package func invitations(lookupKey: Int64) async throws -> [Invitation] {
-        try with { contents in contents.invitations.filter { Invitation.lookupKey($0.digest) == lookupKey } }
+        try with { contents in
+            contents.invitations.filter { Invitation.lookupKey($0.digest) == lookupKey }.map { contents.counted($0) }
+        }
     }
 
     package func withdrawInvitation(_ id: String, at moment: WallTime) async throws -> Bool {
         try with { contents in
-            guard let index = contents.invitations.firstIndex(where: { $0.id == id && $0.isUnused }) else {
-                return false
-            }
+            guard let index = contents.usable(id) else { return false }
             contents.invitations[index].withdrawn = moment
             return true
         }
@@ -250,6 +316,9 @@ extension Array where Element: Revocable {
     }
 }
 
-extension Invitation {
-    fileprivate var isUnused: Bool { taken < uses && withdrawn == nil }
+extension EnrolledDevice {
+    fileprivate mutating func keep(_ certificate: [UInt8]?) {
+        guard kept.certificate != nil || certificate != nil else { return }
+        kept = KeptCertificate(certificate, revision: kept.revision + 1)
+    }
 }

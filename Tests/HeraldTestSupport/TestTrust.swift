@@ -42,12 +42,14 @@ package final class TestTrust: Sendable {
     package func restart(
         hostnames: [String] = [],
         asApple: Bool = false,
+        renewing: Bool = false,
         now: WallTime? = nil
     ) async throws -> TrustFolder {
         try await TrustFolder.create(
             at: path,
             hostnames: hostnames,
             asApple: asApple,
+            renewing: renewing,
             store: { [store] _, _ in store },
             now: now ?? clock.now()
         )

@@ -49,6 +49,20 @@ package enum TrustStoreConformance {
         Rule(description: "an identifier is never used twice", check: refusesTakenIdentifiers),
         Rule(description: "an invitation is used with its device, once, or not at all", check: usesInvitationsOnce),
         Rule(description: "an invitation serves as many devices as it has uses", check: countsUses),
+        Rule(
+            description: "a certificate is kept until a new device connects, or a further one replaces it",
+            check: keepsCertificates
+        ),
+        Rule(description: "an invitation for a known device adds a certificate, once", check: usesInvitationsForKnown),
+        Rule(description: "the use of a revoked device that never connected is free again", check: returnsUses),
+        Rule(
+            description: "devices are found by labels, by their last connection, and by its lack",
+            check: selectsDevices
+        ),
+        Rule(
+            description: "a device was told by hand until more is announced, unless it says itself what it knows",
+            check: tellsDevices
+        ),
         Rule(description: "devices are found by their name, labels and a condition, in parts", check: findsDevices),
         Rule(description: "open invitations are limited, and closed ones do not count", check: limitsOpenInvitations),
         Rule(description: "an invitation is found by the beginning of its digest", check: findsInvitations),
@@ -137,6 +151,131 @@ package enum TrustStoreConformance {
         #expect(try await store.withdrawInvitation("i", at: now) == false, "used up")
     }
 
+    private static func keepsCertificates(_ store: any TrustStore) async throws {
+        for name in ["a", "b"] {
+            var device = device(name)
+            (device.kept, device.labels) = (KeptCertificate([1, 2]), DeviceLabels(["room": "hall"]))
+            #expect(try await store.add(device, invitation: nil))
+            #expect(try await store.device(id(name)) == device)
+        }
+        try await store.note([DeviceSighting(device: id("a"), at: now, address: "")])
+        #expect(try await store.device(id("a"))?.kept == KeptCertificate(nil, revision: 1))
+        #expect(try await store.device(id("a"))?.seen == now)
+        func renew(_ name: String, _ serial: String, kept: [UInt8]?) async throws {
+            let next = EnrolledDevice.Certificate(serial: serial, expires: now)
+            #expect(try await store.renew(id(name), with: next, kept: kept, use: nil, limit: 9, now: now))
+        }
+        try await renew("a", "51", kept: [3])
+        // The earlier certificate may still connect.
+        try await store.note([DeviceSighting(device: id("a"), at: now + .seconds(86_400), address: "")])
+        #expect(try await store.device(id("a"))?.kept == KeptCertificate([3], revision: 2))
+        #expect(try await store.device(id("a"))?.seen == now + .seconds(86_400))
+        try await renew("a", "52", kept: nil)
+        try await renew("b", "53", kept: nil)
+        #expect(try await store.device(id("a"))?.kept == KeptCertificate(nil, revision: 3))
+        #expect(try await store.device(id("b"))?.kept.certificate == nil)
+    }
+
+    private static func usesInvitationsForKnown(_ store: any TrustStore) async throws {
+        #expect(try await store.add(device("a"), invitation: nil))
+        var invitation = invitation("i")
+        (invitation.device, invitation.labels) = (id("a"), [:])
+        #expect(try await store.add([invitation], limit: 1, now: now) == .added)
+        #expect(try await store.invitation("i") == invitation)
+        func renew(_ serial: String, _ invitation: String) async throws -> Bool {
+            let next = EnrolledDevice.Certificate(serial: serial, expires: now)
+            let use = (invitation, Invitation.Use(device: id("key"), at: now))
+            return try await store.renew(id("a"), with: next, kept: [1], use: use, limit: 9, now: now)
+        }
+        #expect(try await renew("41", "x") == false, "unknown")
+        #expect(try await renew("41", "i"))
+        #expect(try await renew("42", "i") == false, "used")
+        #expect(try await store.device(id("a"))?.certificates.map(\.serial) == ["40", "41"])
+        #expect(try await store.invitation("i")?.newestDevice == id("a"))
+    }
+
+    private static func returnsUses(_ store: any TrustStore) async throws {
+        #expect(try await store.add([invitation("i")], limit: 1, now: now) == .added)
+        func add(_ name: String) async throws -> Bool {
+            let certificate = EnrolledDevice.Certificate(serial: name, expires: now)
+            let device = EnrolledDevice(
+                id: id(name),
+                name: nil,
+                certificate: certificate,
+                created: now,
+                invitation: "i"
+            )
+            return try await store.add(device, invitation: "i")
+        }
+        #expect(try await add("a"))
+        #expect(try await store.revokeDevice(id("a"), at: now))
+        let free = try await store.invitation("i")
+        #expect(free?.state(at: now) == .open && free?.newestDevice == nil)
+        #expect(try await add("b"))
+        #expect(try await store.invitation("i")?.newestDevice == id("b"))
+        #expect(try await add("c") == false, "used up")
+        try await store.note([DeviceSighting(device: id("b"), at: now, address: "")])
+        #expect(try await store.revokeDevice(id("b"), at: now))
+        #expect(try await store.invitation("i")?.state(at: now) == .used, "it has connected")
+        #expect(try await store.withdrawInvitation("i", at: now) == false, "used up")
+        // Word of a connection that came before the revocation.
+        try await store.note([DeviceSighting(device: id("a"), at: now, address: "")])
+        #expect(try await store.invitation("i")?.returned == 0)
+    }
+
+    private static func selectsDevices(_ store: any TrustStore) async throws {
+        for name in ["a", "b", "c", "d"] { #expect(try await store.add(device(name), invitation: nil)) }
+        #expect(try await store.setLabels(["room": "hall", "floor": "2"], of: id("a")))
+        #expect(try await store.setLabels(["room": "hall 2"], of: id("b")))
+        #expect(try await store.revokeDevice(id("d"), at: now))
+        try await store.note([DeviceSighting(device: id("b"), at: now + .seconds(3600), address: "")])
+        func names(_ select: (inout DeviceSelection) -> Void) async throws -> [String] {
+            var selection = DeviceSelection(limit: 9)
+            select(&selection)
+            return try await store.devices(selection).items.map(\.id.name)
+        }
+        func labels(_ texts: String...) async throws -> [String] {
+            try await names { $0.labels = texts.compactMap { LabelFilter($0) } }
+        }
+        #expect(try await labels("room=hall") == ["a"])
+        #expect(try await labels("room") == ["a", "b"])
+        #expect(try await labels("room", "floor=2") == ["a"])
+        #expect(try await labels("oom") == [])
+        #expect(try await labels("room=HALL") == [])
+        #expect(try await names { $0.isUnused = true } == ["a", "c"])
+        #expect(try await names { $0.unseenSince = now } == ["a", "c"])
+        #expect(try await names { $0.unseenSince = now + .seconds(3600) } == ["a", "b", "c"])
+        #expect(try await names { $0.unseenSince = now - .seconds(1) } == [])
+        #expect(try await names { $0.isUnrevoked = true } == ["a", "b", "c"])
+    }
+
+    private static func tellsDevices(_ store: any TrustStore) async throws {
+        for name in ["a", "b", "c", "d"] { #expect(try await store.add(device(name), invitation: nil)) }
+        #expect(try await store.revokeDevice(id("d"), at: now))
+        func say(_ name: String, _ version: Int64) async throws {
+            var sighting = DeviceSighting(device: id(name), at: now, address: "")
+            sighting.announcement = version
+            try await store.note([sighting])
+        }
+        func counts(_ version: Int64) async throws -> [Int] {
+            let counts = try await store.announcementCounts(version, now: now)
+            return [counts.ready, counts.told, counts.behind, counts.silent]
+        }
+        func lacking(_ version: Int64) async throws -> [String] {
+            var selection = DeviceSelection(limit: 9)
+            selection.lacking = version
+            return try await store.devices(selection).items.map(\.id.name)
+        }
+        try await say("b", 5)
+        for told in [1, 1] { #expect(try await store.tell(["a", "b", "d", "x"].map(id), of: 7) == told) }
+        #expect(try await counts(7) == [0, 1, 1, 1])
+        #expect(try await lacking(7) == ["b", "c"])
+        #expect(try await counts(8) == [0, 0, 1, 2])
+        #expect(try await lacking(8) == ["a", "b", "c"])
+        try await say("a", 6)
+        #expect(try await counts(7) == [0, 0, 2, 1])
+    }
+
     private static func findsDevices(_ store: any TrustStore) async throws {
         for name in ["d", "b", "a", "c"] { #expect(try await store.add(device(name), invitation: nil)) }
         func names(_ selection: DeviceSelection) async throws -> [String] {
@@ -181,7 +320,7 @@ package enum TrustStoreConformance {
         let (known, other) = (device("a"), device("b", serial: "49"))
         for one in [known, other] { #expect(try await store.add(one, invitation: nil)) }
         let next = EnrolledDevice.Certificate(serial: "41", expires: now)
-        #expect(try await store.renew(known.id, with: next, limit: 9, now: now))
+        #expect(try await store.renew(known.id, with: next, kept: nil, use: nil, limit: 9, now: now))
         #expect(try await store.revokedSerials(of: .device) == [:])
         #expect(try await store.revokeDevice(known.id, at: now))
         #expect(try await store.revokeDevice(known.id, at: now + .seconds(1)) == false)
@@ -274,7 +413,9 @@ package enum TrustStoreConformance {
         #expect(try await store.add(known, invitation: nil))
         func renew(_ serial: String, _ now: WallTime) async throws -> Bool {
             let next = EnrolledDevice.Certificate(serial: serial, expires: now + .seconds(60))
-            guard try await store.renew(known.id, with: next, limit: 2, now: now) else { return false }
+            guard try await store.renew(known.id, with: next, kept: nil, use: nil, limit: 2, now: now) else {
+                return false
+            }
             known.renew(with: next)
             return true
         }
@@ -285,6 +426,6 @@ package enum TrustStoreConformance {
         #expect(try await store.revokeDevice(known.id, at: now))
         #expect(try await renew("44", now + .seconds(1000)) == false)
         let next = EnrolledDevice.Certificate(serial: "45", expires: now)
-        #expect(try await store.renew(id("b"), with: next, limit: 2, now: now) == false)
+        #expect(try await store.renew(id("b"), with: next, kept: nil, use: nil, limit: 2, now: now) == false)
     }
 }

@@ -56,7 +56,7 @@ struct InvitationTests {
         let learn: @Sendable () async throws -> Void
 
         func use(_ invitation: Invitation, by device: DeviceID, at moment: WallTime) async throws -> Bool { true }
-        func isAbandoned(_ device: DeviceID) -> Bool { false }
+        func isAbandoned(_ use: Invitation.Use) -> Bool { false }
         func catchUp() async throws { try await learn() }
     }
 
@@ -144,31 +144,165 @@ struct InvitationTests {
         await #expect(throws: TrustError(.notInvited, "")) { try await activate(foreign.code) }
     }
 
-    @Test func `of simultaneous requests with one code, one gets a certificate`() async throws {
-        let issued = try await invite()
-        let (folder, now, request, year) = (trust.folder, trust.now, try request(), year)
-        let made = await withTaskGroup(of: Bool.self) { group in
-            for _ in 0..<16 {
+    /// Activates once for each request, all at the same time.
+    private func activate(_ code: InvitationCode, with requests: [[UInt8]]) async throws -> [Certificate] {
+        let (folder, now, year) = (trust.folder, trust.now, year)
+        return await withTaskGroup(of: Certificate?.self) { group in
+            for request in requests {
                 group.addTask {
-                    let code = issued.code
-                    return (try? await folder.devices.activate(code: code, request: request, now: now, lifetime: year))
-                        != nil
+                    try? await folder.devices.activate(code: code, request: request, now: now, lifetime: year)
+                        .certificate
                 }
             }
-            return await group.reduce(0) { $0 + ($1 ? 1 : 0) }
+            return await group.reduce(into: []) { made, one in
+                if let one { made.append(one) }
+            }
         }
-        #expect(made == 1)
+    }
+
+    @Test func `of simultaneous requests with one code, one gets a certificate`() async throws {
+        let requests = try (0..<16).map { _ in try request() }
+        #expect(try await activate(try await invite().code, with: requests).count == 1)
         #expect(try await trust.folder.devices.all().count == 1)
     }
 
-    @Test func `a running service knows the state of a code at once`() async throws {
-        let service = try await trust.service()
+    @Test func `simultaneous requests with one key get one certificate`() async throws {
+        let certificates = try await activate(
+            try await invite().code,
+            with: Array(repeating: try request(), count: 16)
+        )
+        #expect(certificates.count == 16 && Set(certificates).count == 1)
+        #expect(try await trust.folder.devices.all().count == 1)
+    }
+
+    // MARK: - Asking again
+
+    private func again(_ code: InvitationCode, _ request: [UInt8]) async throws -> IssuedCertificate<EnrolledDevice> {
+        try await trust.folder.devices.activate(code: code, request: request, now: trust.now, lifetime: year)
+    }
+
+    private func connect(_ device: DeviceID) async throws {
+        try await trust.store.note([DeviceSighting(device: device, at: trust.now, address: "")])
+    }
+
+    @Test func `the same key gets the same certificate until its device has connected`() async throws {
         let issued = try await invite(for: .seconds(60))
-        #expect(try await service.invitationState(of: issued.code, at: trust.now) == .open)
-        #expect(try await service.invitationState(of: issued.code, at: trust.now + .seconds(60)) == .expired)
-        _ = try await activate(issued.code)
-        #expect(try await service.invitationState(of: issued.code, at: trust.now) == .used)
-        #expect(try await service.invitationState(of: InvitationCode(authority: []), at: trust.now) == nil)
+        let key = Certificate.PrivateKey(P256.Signing.PrivateKey())
+        let first = try await again(issued.code, try request(key))
+        trust.clock.advance(by: .seconds(90))
+        // The code is used up and has expired, and the device exists.
+        let second = try await again(issued.code, try request(key, name: "other"))
+        #expect(PEMBundle.der(second.certificate) == PEMBundle.der(first.certificate))
+        #expect(second.record == first.record)
+        #expect(try await trust.folder.devices.all() == [first.record])
+        #expect(try await trust.folder.invitations.all().map(\.taken) == [1])
+        await #expect(throws: TrustError(.notInvited, "")) { try await again(issued.code, try request()) }
+        try await connect(first.record.id)
+        await #expect(throws: TrustError(.notInvited, "")) { try await again(issued.code, try request(key)) }
+    }
+
+    @Test func `a revoked device gets nothing again, and a renewed one not its first certificate`() async throws {
+        let key = Certificate.PrivateKey(P256.Signing.PrivateKey())
+        for revokes in [true, false] {
+            let issued = try await invite(for: .seconds(60))
+            let device = try await again(issued.code, try request(key)).record
+            trust.clock.advance(by: .seconds(61))
+            if revokes {
+                try await trust.folder.devices.revoke(device.id.name, now: trust.now)
+            } else {
+                _ = try await trust.folder.devices.renew(
+                    device.id,
+                    request: try request(),
+                    now: trust.now,
+                    lifetime: year
+                )
+            }
+            await #expect(throws: TrustError(.notInvited, "")) { try await again(issued.code, try request(key)) }
+        }
+    }
+
+    @Test func `a certificate of a former authority is not given again`() async throws {
+        let (issued, key) = (try await invite(), Certificate.PrivateKey(P256.Signing.PrivateKey()))
+        _ = try await again(issued.code, try request(key))
+        let (layout, other) = (trust.folder.layout, try await TestTrust())
+        let authority = try TrustFile.read(other.folder.layout.deviceAuthority, .secret)
+        try TrustFile.write(authority, to: layout.deviceAuthority, .secret)
+        let folder = try TrustFolder.load(at: layout.data) { [store = trust.store] _, _ in store }
+        await #expect(throws: TrustError(.notInvited, "")) {
+            try await folder.devices.activate(code: issued.code, request: request(key), now: trust.now, lifetime: year)
+        }
+    }
+
+    @Test func `one key and two codes are two devices`() async throws {
+        let key = Certificate.PrivateKey(P256.Signing.PrivateKey())
+        let first = try await again(try await invite().code, try request(key)).record
+        let second = try await again(try await invite().code, try request(key)).record
+        #expect(first.id != second.id)
+    }
+
+    @Test func `the use of a device that never connected is free again after its revocation`() async throws {
+        let issued = try await invite()
+        let device = try await activate(issued.code)
+        let revoked = try await trust.folder.devices.revoke(device.id.name, now: trust.now)
+        #expect(try await trust.folder.invitations.reopened(by: revoked, now: trust.now)?.id == issued.invitation.id)
+        let next = try await activate(issued.code)
+        try await connect(next.id)
+        try await trust.folder.devices.revoke(next.id.name, now: trust.now)
+        await #expect(throws: TrustError(.notInvited, "")) { try await activate(issued.code) }
+    }
+
+    // MARK: - Known devices and labels
+
+    private func invite(known id: String) async throws -> IssuedInvitation {
+        let made = try await trust.folder.invitations.make(name: nil, lifetime: .seconds(60), for: id, now: trust.now)
+        return try #require(made.first)
+    }
+
+    @Test func `an invitation for a known device gives it a further certificate, once`() async throws {
+        let device = try await trust.folder.devices.enroll(name: "Lamp", now: trust.now).record
+        try await connect(device.id)
+        let issued = try await invite(known: device.id.name)
+        let key = Certificate.PrivateKey(P256.Signing.PrivateKey())
+        let first = try await again(issued.code, try request(key))
+        #expect(first.record.id == device.id)
+        // Its former identity may still connect.
+        try await connect(device.id)
+        let second = try await again(issued.code, try request(key))
+        #expect(PEMBundle.der(second.certificate) == PEMBundle.der(first.certificate))
+        await #expect(throws: TrustError(.notInvited, "")) { try await again(issued.code, try request()) }
+        let known = try await trust.folder.devices.device(device.id.name)
+        #expect(known.certificates.count == 2 && known.name == "Lamp")
+        #expect(try await trust.folder.devices.all().count == 1)
+    }
+
+    @Test func `a revoked device is not invited, nor one that is revoked later`() async throws {
+        let device = try await trust.folder.devices.enroll(name: nil, now: trust.now).record
+        await #expect(throws: TrustError(.unknownID, "")) { try await invite(known: "nobody") }
+        await #expect(throws: TrustError(.invalidArgument, "")) {
+            let invitations = trust.folder.invitations
+            _ = try await invitations.make(name: "New", lifetime: year, for: device.id.name, now: trust.now)
+        }
+        let issued = try await invite(known: device.id.name)
+        try await trust.folder.devices.revoke(device.id.name, now: trust.now)
+        await #expect(throws: TrustError(.notInvited, "")) { try await activate(issued.code) }
+        await #expect(throws: TrustError(.alreadyRevoked, "")) { try await invite(known: device.id.name) }
+    }
+
+    @Test func `devices have the labels of their invitation`() async throws {
+        let labels = ["room": "hall", "floor": "2"]
+        let made = try await trust.folder.invitations.make(
+            name: nil,
+            lifetime: year,
+            uses: 2,
+            labels: labels,
+            now: trust.now
+        )
+        let code = try #require(made.first).code
+        for _ in 0..<2 { #expect(try await activate(code).labels.all == labels) }
+        await #expect(throws: TrustError(.invalidArgument, "")) {
+            let invitations = trust.folder.invitations
+            _ = try await invitations.make(name: nil, lifetime: year, labels: ["": "x"], now: trust.now)
+        }
     }
 
     @Test func `a renewed device is one device, and its revocation covers all its certificates`() async throws {

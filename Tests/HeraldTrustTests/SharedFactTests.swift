@@ -52,6 +52,40 @@ struct SharedFactTests {
         #expect(.merge(log: first, own: .invitation(invitation(used: "y"))) == first, "the log decides")
     }
 
+    @Test func `the newest sighting wins, and the certificate that was kept or used last`() throws {
+        func fact(_ kept: KeptCertificate, seen: WallTime? = nil) throws -> SharedFact {
+            let certificate = EnrolledDevice.Certificate(serial: "a", expires: now)
+            let id = try #require(DeviceID("d1"))
+            var device = EnrolledDevice(id: id, name: nil, certificate: certificate, created: now)
+            (device.kept, device.seen) = (kept, seen)
+            return .device(SharedDevice(device))
+        }
+        let (new, used) = (try fact(KeptCertificate([1])), try fact(KeptCertificate(nil, revision: 1), seen: now))
+        let again = try fact(KeptCertificate([2], revision: 2), seen: now - .seconds(9))
+        let merged = try fact(KeptCertificate([2], revision: 2), seen: now)
+        for (one, other, expected) in [(new, used, used), (used, again, merged), (new, again, again)] {
+            #expect(.merge(log: one, own: other) == expected)
+            #expect(.merge(log: other, own: one) == expected)
+        }
+    }
+
+    @Test func `a device's own word on announcements wins, then the newest of the operator`() throws {
+        func fact(_ announcement: Int64) throws -> SharedFact {
+            var device = EnrolledDevice(
+                id: try #require(DeviceID("d1")),
+                name: nil,
+                certificate: EnrolledDevice.Certificate(serial: "a", expires: now),
+                created: now
+            )
+            device.announcement = announcement
+            return .device(SharedDevice(device))
+        }
+        for (one, other, expected) in [(0, -5, -5), (-5, -7, -7), (-7, 3, 3), (3, 5, 5)] as [(Int64, Int64, Int64)] {
+            #expect(.merge(log: try fact(one), own: try fact(other)) == (try fact(expected)))
+            #expect(.merge(log: try fact(other), own: try fact(one)) == (try fact(expected)))
+        }
+    }
+
     @Test func `of a topic's owners the one of the later change counts, and the log decides between equals`() {
         func topic(_ revision: Int64, _ team: String?) -> SharedFact {
             let owner = team.map { SharedTopic.Owner(team: $0, origin: .use, since: 1) }

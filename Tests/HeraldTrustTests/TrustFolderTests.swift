@@ -24,7 +24,7 @@ struct TrustFolderTests {
         #expect(try mode(folder) == 0o700)
         let open: Set<String> = ["provider.crl", "device.crl"]
         let files = try FileManager.default.contentsOfDirectory(atPath: folder)
-        #expect(files.count == 10)
+        #expect(files.count == 12)
         for file in files {
             #expect(try mode(folder + "/" + file) == (open.contains(file) ? 0o644 : 0o600), "\(file)")
         }
@@ -150,6 +150,22 @@ struct TrustFolderTests {
         await #expect(throws: TrustError(.invalidArgument, "")) {
             try await trust.restart(hostnames: ["new.example.com"], now: trust.now)
         }
+        let error = await #expect(throws: TrustError.self) { try await trust.restart(renewing: true) }
+        #expect(error?.message.hasPrefix("another authority issued the certificate in") == true)
+        #expect(try Data(contentsOf: URL(fileURLWithPath: trust.path + "/trust/server.pem")) == own)
+    }
+
+    @Test func `a renewal on command makes another certificate with the same names, and more`() async throws {
+        let trust = try await TestTrust(hostnames: ["push.example.com"])
+        let first = try trust.folder.serverCertificate()
+        _ = try await trust.restart()
+        #expect(try trust.folder.serverCertificate().chain == first.chain)
+        _ = try await trust.restart(renewing: true)
+        let second = try trust.folder.serverCertificate()
+        #expect(second.chain != first.chain && second.names == first.names && second.isOurs)
+        _ = try await trust.restart(hostnames: ["new.example.com"], renewing: true)
+        let added = try #require(ServerName("new.example.com"))
+        #expect(try trust.folder.serverCertificate().names == first.names.union([added]))
     }
 
     @Test func `the user's own authority without its key verifies and cannot sign`() async throws {

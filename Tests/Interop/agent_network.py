@@ -74,7 +74,7 @@ class NetworkedAgent:
         inside = f'mount --bind {hosts} /etc/hosts && exec "$@"'
         command = [
             *network.inside, "unshare", "--mount", "sh", "-c", inside, "sh",
-            HERALD, "agent", "run", "--identity", path, "--ca", service.ca, "--service", f"{NAME}:{port}", "--json",
+            HERALD, "agent", "run", "--identity", path, "--ca", service.ca, "--service", NAME, "--device-port", str(port), "--json",
             *options, *(part for app in apps for part in ("--app", app)),
         ]
         self.events = []

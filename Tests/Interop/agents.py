@@ -34,11 +34,16 @@ class Agent:
         self.prefix = ()
 
     def start(self, *options):
-        self.process = subprocess.Popen(
+        return self._start(
             [
                 *self.prefix, HERALD, "agent", "run", "--identity", self.identity, "--folder", self.folder, "--json",
-                "--service", f"127.0.0.1:{self.service.listeners['device']}", "--ca", self.service.ca, *map(str, options),
-            ],
+                "--service", "127.0.0.1", "--device-port", str(self.service.listeners['device']), "--ca", self.service.ca, *map(str, options),
+            ]
+        )
+
+    def _start(self, command):
+        self.process = subprocess.Popen(
+            command,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL,
         )
         self.lines = queue.Queue()

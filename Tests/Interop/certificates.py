@@ -36,7 +36,7 @@ class Authority:
         return cls(x509.load_pem_x509_certificate(data[data.index(b"-----BEGIN CERTIFICATE") :]), key)
 
     @classmethod
-    def foreign(cls, name):
+    def foreign(cls, name, lasts=DAY):
         """An unknown authority, which may have the name of another."""
         key = ec.generate_private_key(ec.SECP256R1())
         name = name if isinstance(name, x509.Name) else common_name(name)
@@ -48,7 +48,7 @@ class Authority:
             .public_key(key.public_key())
             .serial_number(x509.random_serial_number())
             .not_valid_before(now - DAY)
-            .not_valid_after(now + DAY)
+            .not_valid_after(now + lasts)
             .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         )
         return cls(builder.sign(key, hashes.SHA256()), key)

@@ -179,6 +179,10 @@ PARTS = {
         "test_engine_power.py::test_a_power_cut_of_one_server_loses_nothing",
         "power cuts of a machine with one of three NATS servers, which is needed", "no acknowledged write is lost", 0, 20, 40, 15,
     ),
+    "exam": Part(
+        "test_exam.py::test_the_controls_get_the_same_verdicts_each_time", "all controls of the exam at once, on a busy machine",
+        "each control gets its verdicts", 0, 10, 90, 15,
+    ),
     "slopes": Part(
         "test_slopes.py::test_nothing_grows", "ten seconds of coming and going, all in one batch",
         "memory, descriptors, threads and files do not grow", 0, 1_000_000, 10, 60,

@@ -113,7 +113,8 @@ class TestAuthorities:
     def test_the_response_names_the_device_listener(self, service):
         answer = curl(service, "herald")
         assert answer.status == 200 and answer.headers["content-type"] == "application/json"
-        assert json.loads(answer.body) == {"device": {"port": service.listeners["device"]}}
+        told = json.loads(answer.body)
+        assert told["device"] == {"port": service.listeners["device"]} and told["announcement"].count(".") == 2
 
     def test_the_handshake_shows_the_authority_named_in_codes(self, service):
         shown = subprocess.run(
@@ -197,17 +198,30 @@ class TestCodes:
         one = invite(service)
         answer = enroll(service, one["code"], request)
         assert answer.status == 200
-        self.refused(enroll(service, one["code"], request), "used")
         _, other = key_and_request(tmp_path, stem="other")
         self.refused(enroll(service, one["code"], other), "used")
         used = invitations(service)[one["id"]]
         assert used["used"] == 1 and used["device"] == device_id(answer.certificates[0])
 
+    def test_the_same_key_gets_the_same_certificate_until_the_device_has_connected(self, service, tmp_path):
+        key, request = key_and_request(tmp_path)
+        one, before = invite(service, "--valid", "1h"), len(devices(service))
+        answer = enroll(service, one["code"], request)
+        advance(service, 3601)
+        assert enroll(service, one["code"], request).certificates == answer.certificates
+        assert len(devices(service)) == before + 1 and invitations(service)[one["id"]]["used"] == 1
+        unused = ("device", "list", "--unused", "--json", "--data", service.data)
+        name = device_id(answer.certificates[0])
+        assert name in {device["id"] for device in json.loads(herald(*unused).stdout)}
+        assert connects(service, identity(tmp_path, key, answer), name)
+        eventually(lambda: name not in {device["id"] for device in json.loads(herald(*unused).stdout)})
+        self.refused(enroll(service, one["code"], request), "used")
+
     def test_concurrent_uses_of_a_code_make_one_device(self, service, tmp_path):
-        _, request = key_and_request(tmp_path)
+        requests = [key_and_request(tmp_path, stem=f"device-{number}")[1] for number in range(12)]
         code, before = invite(service)["code"], len(devices(service))
         with concurrent.futures.ThreadPoolExecutor(12) as crowd:
-            answers = list(crowd.map(lambda _: enroll(service, code, request).status, range(12)))
+            answers = list(crowd.map(lambda request: enroll(service, code, request).status, requests))
         assert answers.count(200) == 1 and set(answers) <= {200, 401, 429}
         assert len(devices(service)) == before + 1
 
@@ -255,7 +269,7 @@ class TestCodes:
         assert answer.status == 429 and 1 <= int(answer.headers["retry-after"]) <= 12
         advance(service, 13)
         assert enroll(service, code, request).status == 200
-        assert enroll(service, code, request).status == 401
+        assert enroll(service, code, key_and_request(tmp_path, stem="other")[1]).status == 401
         now = counted(service)
         added = {result: now["enroll", result] - before["enroll", result] for result in ("done", "refused", "limited", "failed")}
         assert added == {"done": 1, "refused": 1, "limited": 1, "failed": 0}
@@ -265,7 +279,7 @@ class TestCodes:
         _, request = key_and_request(tmp_path)
         codes = [invite(service)["code"] for _ in range(3)]
         assert enroll(service, codes[0], request).status == 200
-        assert enroll(service, codes[0], request).status == 401
+        assert enroll(service, codes[0], key_and_request(tmp_path, stem="other")[1]).status == 401
         assert enroll(service, codes[1], b"garbage").status == 400
         service.stop()
         kept = b"\n".join(path.read_bytes() for path in service.data.rglob("*") if path.is_file())
@@ -287,10 +301,11 @@ class TestCodes:
         service = fresh().start()
         _, request = key_and_request(tmp_path)
         used, unused = invite(service), invite(service)
-        assert enroll(service, used["code"], request).status == 200
+        answer = enroll(service, used["code"], request)
         service.kill()
         service.start()
-        assert enroll(service, used["code"], request).status == 401
+        assert enroll(service, used["code"], request).certificates == answer.certificates
+        assert enroll(service, used["code"], key_and_request(tmp_path, stem="other")[1]).status == 401
         assert enroll(service, unused["code"], request).status == 200
 
     def test_wrong_usage_of_the_command_is_reported(self, shared):
@@ -568,6 +583,23 @@ class TestClientLimits:
             assert self.is_closed(connection)
         assert curl(service, "est/cacerts").status == 200
 
+    def test_unfinished_requests_with_a_used_code_hold_no_place(self, service, tmp_path):
+        _, request = key_and_request(tmp_path)
+        used = invite(service)["code"]
+        assert enroll(service, used, request).status == 200
+        _, other = key_and_request(tmp_path, stem="other")
+        password = base64.b64encode(f":{used}".encode()).decode()
+        head = (
+            "POST /.well-known/est/simpleenroll HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/pkcs10\r\n"
+            f"Authorization: Basic {password}\r\nContent-Length: 400\r\n\r\n"
+        )
+        with contextlib.ExitStack() as held:
+            for _ in range(250):
+                with contextlib.suppress(OSError):
+                    connection = held.enter_context(self.tls(service))
+                    connection.sendall(head.encode())
+            assert enroll(service, invite(service)["code"], other).status == 200
+
     def test_a_stop_does_not_wait_for_clients(self, fresh):
         def stop():
             service = fresh("--grace-period", "2s").start()
@@ -621,5 +653,6 @@ class TestCrash:
         assert len(known) == sum(1 for other in invitations(service).values() if other["used"])
         service.start()
         again = enroll(service, one["code"], request)
-        assert again.status == (401 if state["used"] else 200)
+        assert again.status == 200
+        assert "device" not in state or device_id(again.certificates[0]) == state["device"]
         return bool(state["used"])

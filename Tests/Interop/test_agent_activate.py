@@ -14,9 +14,12 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
+from agents import Agent
 from certificates import Authority, uri
 from commands import one_line
+from cutting_proxy import CuttingProxy
 from est_client import invite
+from parties import assert_accepted
 from private_mounts import in_private_mounts
 from service import HERALD, PATIENCE, TOPIC, free_port, herald
 
@@ -53,10 +56,11 @@ class TestActivation:
         assert sorted(os.listdir(folder)) == ["ca.pem", "identity.pem", "service.json"]
         assert folder.stat().st_mode & 0o777 == 0o700
         assert (folder / "identity.pem").stat().st_mode & 0o777 == 0o600
-        assert json.loads((folder / "service.json").read_text()) == {
-            "host": "localhost", "port": shared.listeners["device"],
-            "activation": f"https://localhost:{shared.listeners['activation']}",
-        }
+        kept = json.loads((folder / "service.json").read_text())
+        assert kept["addresses"] == [
+            {"host": "localhost", "port": shared.listeners["device"], "activation": shared.listeners["activation"]}
+        ]
+        assert kept["announcement"] > 0 and kept["announcement_key"]
         root = x509.load_pem_x509_certificate(shared.ca.read_bytes())
         assert x509.load_pem_x509_certificate((folder / "ca.pem").read_bytes()) == root
         kinds = re.findall(r"-----BEGIN ([A-Z ]+)-----", (folder / "identity.pem").read_text())
@@ -65,10 +69,9 @@ class TestActivation:
     def test_the_identity_connects(self, shared, tmp_path):
         folder = tmp_path / "lamp"
         activate(shared, folder, invite(shared)["code"])
-        place = json.loads((folder / "service.json").read_text())
         process = subprocess.Popen(
             [HERALD, "agent", "run", "--identity", folder / "identity.pem", "--ca", folder / "ca.pem", "--service",
-             f"{place['host']}:{place['port']}", "--app", TOPIC, "--json"],
+             "localhost", "--device-port", str(shared.listeners["device"]), "--app", TOPIC, "--json"],
             stdout=subprocess.PIPE, text=True,
         )
         try:
@@ -98,6 +101,30 @@ class TestActivation:
         assert f"herald agent run --folder {tmp_path / 'lamp'}" in result.stdout
         assert code not in result.stdout + result.stderr and "PRIVATE" not in result.stdout
 
+    def test_an_activation_is_not_logged_as_a_refusal(self, fresh, tmp_path):
+        service = fresh("--log-level", "debug").start()
+        activate(service, tmp_path / "lamp", invite(service)["code"])
+        herald("agent", "renew", "--folder", tmp_path / "lamp")
+        service.stop()
+        assert not [line for line in service.lines if "refused" in line]
+
+    def test_one_port_for_two_settings_is_told(self, shared, tmp_path):
+        folder, port, device = tmp_path / "lamp", shared.listeners["activation"], shared.listeners["device"]
+        words = "service and device-port name the same port, {}: service is the activation listener".format
+        assert words(port) in activate(shared, folder, invite(shared)["code"], "--device-port", str(port)).stderr
+        for same, event, reason in ((device, "connected", ""), (port, "disconnected", "not speak MQTT: check that device-port")):
+            process = subprocess.Popen(
+                [HERALD, "agent", "run", "--folder", folder, "--app", TOPIC, "--json", "--service", f"localhost:{same}",
+                 "--device-port", str(same)],
+                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path,
+            )
+            try:
+                first = next(told for told in map(json.loads, process.stdout) if told["event"] in ("connected", "disconnected"))
+                assert first["event"] == event and reason in first.get("reason", ""), first
+            finally:
+                process.kill()
+                assert words(same) in process.communicate(timeout=PATIENCE)[1]
+
     def test_code_and_service_may_come_from_the_environment(self, shared, tmp_path):
         environment = {
             **os.environ, "HERALD_CODE": invite(shared)["code"], "HERALD_FOLDER": str(tmp_path / "lamp"),
@@ -114,6 +141,91 @@ class TestActivation:
     def test_missing_code_or_service_prints_the_usage(self, shared):
         assert herald("agent", "activate", "--service", "localhost", check=False).returncode == 64
         assert herald("agent", "activate", "--code", "x", check=False).returncode == 64
+
+
+class TestLostAnswers:
+    def test_a_lost_answer_is_asked_for_again_with_the_same_key(self, shared, tmp_path):
+        """The proxy cuts an activation as often as it takes to lose the answer with the certificate."""
+        proxy = CuttingProxy("127.0.0.1", lambda: shared.listeners["activation"])
+        try:
+            before, passed = set(devices(shared)), 0
+            one, folder = invite(shared), tmp_path / "lamp"
+            # The answer is on the fourth connection: the bytes of an activation, less the last record.
+            passed = self.bytes_of_an_activation(shared, tmp_path)
+            proxy.plan("down", passed - 300)
+            activate(shared, folder, one["code"], port=proxy.port)
+            assert proxy.cuts, "the connection was cut"
+            made = set(devices(shared)) - before
+            assert not (folder / "next.key").exists()
+            told = json.loads(herald("device", "invitations", "--json", "--data", shared.data).stdout)
+            assert [other["used"] for other in told if other["id"] == one["id"]] == [1] and len(made) == 2
+        finally:
+            proxy.close()
+
+    @staticmethod
+    def bytes_of_an_activation(service, folder):
+        class Counting(CuttingProxy):
+            count = 0
+
+            def _allowed(self, direction, data):
+                self.count += len(data) if direction == "down" else 0
+                return data, False
+
+        proxy = Counting("127.0.0.1", lambda: service.listeners["activation"])
+        try:
+            activate(service, folder / "counted", invite(service)["code"], port=proxy.port)
+            return proxy.count
+        finally:
+            proxy.close()
+
+    def test_a_key_that_was_kept_gets_the_certificate_of_a_used_code(self, shared, tmp_path):
+        code, first, second = invite(shared)["code"], tmp_path / "first", tmp_path / "second"
+        activate(shared, first, code)
+        # As if the command had been killed before the answer came.
+        second.mkdir(mode=0o700)
+        pem = (first / "identity.pem").read_text()
+        (second / "next.key").write_text(pem[pem.rindex("-----BEGIN"):])
+        (second / "next.key").chmod(0o600)
+        activate(shared, second, code)
+        assert own_certificate(second) == own_certificate(first)
+        assert sorted(os.listdir(second)) == ["ca.pem", "identity.pem", "service.json"]
+
+
+class TestKnownDevices:
+    def test_a_device_that_lost_its_identity_comes_back_with_its_token(self, shared, parties, tmp_path):
+        folder = tmp_path / "lamp"
+        activate(shared, folder, invite(shared, "--name", "Lamp", "--label", "room=hall")["code"])
+        agent = Agent(shared, folder, folder / "identity.pem").start("--app", TOPIC, "--allow", "alert")
+        token = agent.token(TOPIC)
+        agent.stop()
+        (known,) = (one for one in devices(shared).values() if one["name"] == "Lamp" and one["labels"])
+        made = invite(shared, "--device", known["id"])
+        assert made["device"] == known["id"]
+        former = own_certificate(folder)
+        refused = activate(shared, folder, made["code"], check=False)
+        assert refused.returncode != 0 and "--replace" in refused.stderr
+        activate(shared, folder, made["code"], "--replace")
+        assert own_certificate(folder) != former
+        after = devices(shared)[known["id"]]
+        assert (after["name"], after["labels"]) == ("Lamp", {"room": "hall"})
+        agent.start("--app", TOPIC, "--allow", "alert")
+        assert agent.token(TOPIC) == token
+        with parties.provider() as provider:
+            assert_accepted(provider.push(token, {"aps": {"alert": "welcome back"}}))
+        agent.next("notification")
+        agent.stop()
+        again = activate(shared, tmp_path / "other", made["code"], check=False)
+        assert again.returncode != 0 and "is used up: ask for another" in again.stderr
+
+    def test_a_revoked_device_is_not_invited(self, shared):
+        _, name = shared.device("revoked")
+        herald("device", "revoke", "--data", shared.data, name)
+        refused = herald("device", "invite", "--device", name, "--data", shared.data, check=False)
+        assert refused.returncode == 1 and "is revoked, which is for good" in refused.stderr
+        unknown = herald("device", "invite", "--device", "nobody", "--data", shared.data, check=False)
+        assert unknown.returncode == 1 and "no device is named" in unknown.stderr
+        both = herald("device", "invite", "--device", name, "--label", "a=b", "--data", shared.data, check=False)
+        assert both.returncode == 64
 
 
 class TestRefusals:
@@ -139,7 +251,7 @@ class TestRefusals:
     def test_the_port_of_another_listener_is_reported(self, shared, tmp_path, listener):
         code = invite(shared)["code"]
         line = one_line(activate(shared, tmp_path / "lamp", code, check=False, port=shared.listeners[listener]))
-        assert "activation port" in line
+        assert "activation port in service" in line and "intercepts" not in line
         # The code is still good.
         activate(shared, tmp_path / "lamp", code)
 
@@ -231,12 +343,14 @@ class TestFalseServices:
             false.close()
         assert words in line
         assert false.connections >= 1, "nobody came, so nothing was tested"
-        assert false.heard == b""
+        # Everybody may ask that; the code is not in it.
+        assert false.heard.startswith(b"GET /.well-known/herald ") if false.heard else True
+        assert one["code"].encode() not in false.heard and b"uthorization" not in false.heard
         # The code is still good.
         activate(shared, tmp_path / "lamp", one["code"])
 
     def test_a_service_of_another_authority_learns_nothing(self, shared, tmp_path):
-        self.assert_learns_nothing(shared, tmp_path, FalseService(tmp_path), "nothing was sent to it")
+        self.assert_learns_nothing(shared, tmp_path, FalseService(tmp_path), "the code was not sent to it")
 
     def test_a_false_certificate_beside_the_right_authority_learns_nothing(self, shared, tmp_path):
         # The fingerprint is found in the chain, but nothing in it was signed by that authority.
@@ -248,7 +362,7 @@ class TestFalseServices:
         other = fresh("--log-level", "debug").start()
         code = invite(shared)["code"]
         line = one_line(activate(other, tmp_path / "lamp", code, check=False))
-        assert "nothing was sent to it" in line
+        assert "the code was not sent to it" in line
         assert not any("refused" in line and "code" in line for line in other.lines)
         activate(shared, tmp_path / "lamp", code)
 
@@ -329,10 +443,11 @@ class TestRenewal:
         activate(shared, folder, invite(shared)["code"])
         false = FalseService(tmp_path)
         place = json.loads((folder / "service.json").read_text())
-        place["activation"] = f"https://localhost:{false.port}"
+        place["addresses"][0]["activation"] = false.port
         (folder / "service.json").write_text(json.dumps(place))
         try:
             assert "not signed by the authority" in one_line(herald("agent", "renew", "--folder", folder, check=False))
         finally:
             false.close()
-        assert false.connections >= 1 and false.heard == b""
+        # Everybody may ask that, without a certificate.
+        assert false.connections >= 1 and false.heard.split(b"\r\n")[0] in (b"", b"GET /.well-known/herald HTTP/1.1")

@@ -94,7 +94,7 @@ def test_permission_is_asked_and_notifications_are_printed_on_the_terminal(share
     process = subprocess.Popen(
         [
             HERALD, "agent", "run", "--identity", device.identity, "--folder", device.folder, "--app", TOPIC,
-            "--service", f"127.0.0.1:{shared.listeners['device']}", "--ca", shared.ca,
+            "--service", "127.0.0.1", "--device-port", str(shared.listeners['device']), "--ca", shared.ca,
         ],
         stdin=side, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )
@@ -131,7 +131,7 @@ def test_an_ephemeral_device_leaves_no_files(shared, tmp_path):
     process = subprocess.Popen(
         [
             HERALD, "agent", "run", "--identity", identity, "--app", MONOPOLY,
-            "--service", f"127.0.0.1:{shared.listeners['device']}", "--ca", shared.ca,
+            "--service", "127.0.0.1", "--device-port", str(shared.listeners['device']), "--ca", shared.ca,
         ],
         stdout=subprocess.PIPE, text=True, cwd=tmp_path, env={**os.environ, "TMPDIR": str(tmp_path)},
     )

@@ -66,7 +66,8 @@ class Agent:
         self.process = subprocess.Popen(
             [
                 HERALD, "agent", "run", "--identity", identity, "--folder", folder, "--app", bundle,
-                "--allow", "alert,badge,sound", "--ca", service.ca, "--service", f"localhost:{service.listeners['device']}",
+                "--allow", "alert,badge,sound", "--ca", service.ca, "--service", "localhost",
+                "--device-port", str(service.listeners['device']),
                 "--desktop",
             ],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment,

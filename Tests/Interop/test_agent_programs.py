@@ -48,6 +48,14 @@ def test_programs_hear_of_token_permission_and_languages(device, tmp_path):
     assert heard(device, "token")[1]["token"] == token and len(heard(device, "permission")) == 1
 
 
+def test_a_program_that_fails_is_told(device, push, tmp_path):
+    programs = {"token": "exit 1", "receive": "echo 'Access denied' >&2; exit 4"}
+    token = device.start("--app", make_bundle(tmp_path / "app", TOPIC, programs, **WAKES), "--allow", "alert").token(TOPIC)
+    assert device.next("fault", reason=f"{TOPIC}: its program token failed with exit code 1")
+    push(token, {"aps": {"alert": "restart"}})
+    assert device.next("fault", reason=f"{TOPIC}: its program receive failed with exit code 4: Access denied")
+
+
 def test_an_app_that_is_not_open_hears_nothing_until_it_is_opened(device, push, tmp_path):
     programs = {"receive": "cat >> receive", "open": "cat >> open"}
     bundle = make_bundle(tmp_path / "app", TOPIC, programs)

@@ -121,7 +121,8 @@ def test_an_unknown_notification_is_reported(device):
 def test_wrong_usage_is_reported(tmp_path):
     assert herald("agent", "shown", check=False).returncode == 64
     assert "no device folder" in one_line(herald("agent", "show", "--folder", tmp_path / "nowhere", check=False))
-    assert "no agent is running" in one_line(herald("agent", "show", "--folder", tmp_path, check=False))
+    said = one_line(herald("agent", "show", "--folder", tmp_path, check=False))
+    assert "no agent is running" in said and "systemctl start herald-agent" in said
     assert herald("agent", "set", "--folder", tmp_path, check=False).returncode == 64
     loud = herald("agent", "allow", APP, "alert", "--style", "loud", "--folder", tmp_path, check=False)
     assert loud.returncode == 64 and "--style is banner, alert or none" in loud.stderr

@@ -13,7 +13,7 @@ import threading
 
 import pytest
 
-from commands import one_line
+from commands import failed_start, one_line
 from parties import assert_accepted, new_id
 from private_mounts import in_private_mounts, mount
 from provider import Disconnected, Provider, away_device
@@ -259,6 +259,15 @@ def test_a_lost_file_is_named_and_comes_back_from_a_backup(made, tmp_path):
         assert f"{lost} is missing: stop the service, and copy the file from a backup" in said
         assert not lost.exists() and not list(tmp_path.glob("out*"))
         shutil.copy(tmp_path / "backup" / "trust" / name, lost)
+    # Of these a start makes new ones, and says so.
+    for name in ("trust/server.pem", "ca.pem"):
+        (made.data / name).write_text("garbage")
+        assert f"{made.data / name}" in (said := failed_start(made.data).stderr)
+        assert "remove it, and restart the service, which writes it again" in said and "backup" not in said
+        (made.data / name).unlink()
+    (made.data / "trust" / "root.pem").write_text("garbage")
+    assert "copy the file from a backup" in failed_start(made.data).stderr
+    shutil.copy(tmp_path / "backup" / "trust" / "root.pem", made.data / "trust" / "root.pem")
     made.start()
 
 

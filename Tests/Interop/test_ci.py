@@ -1,14 +1,17 @@
-"""The file for GitHub Actions: its steps run here as they do there, on a machine of their own, where nothing is fetched."""
+"""The files for GitHub Actions: their steps run here as they do there, where nothing is fetched."""
 
 import os
+import pathlib
 import re
 import subprocess
+import sys
 
 import yaml
 
 from service import HERALD, PATIENCE, ROOT
 
 FILE = ROOT / "Examples" / "CI" / "github-actions.yml"
+EXAM = ROOT / "Examples" / "CI" / "exam.yml"
 #: Commands that fetch or install: everything is here already.
 STUBS = {
     "apt-get": "echo apt-get $@", "sha256sum": "test \"$*\" = '--check --ignore-missing SHA256SUMS.amd64'",
@@ -22,6 +25,14 @@ for step in "$1"/*.step; do
   bash --noprofile --norc -eo pipefail "$step"
 done
 """
+
+
+def fetched_release(text):
+    """The line of a step that fetches a release; there is no network, and the addresses must be those of a release."""
+    line = re.search(r"^curl .*$", text, re.M)[0]
+    version = subprocess.run([ROOT / "scripts" / "version"], check=True, capture_output=True, text=True).stdout.strip()
+    assert f'"$RELEASE_URL/herald_{version}-1_amd64.deb" "$RELEASE_URL/SHA256SUMS.amd64"' in line
+    return line
 
 
 def test_the_steps_for_github_actions_pass(tmp_path):
@@ -38,11 +49,7 @@ def test_the_steps_for_github_actions_pass(tmp_path):
     for number, step in enumerate(steps):
         text = step["run"]
         if step["name"] == "Install Herald":
-            # There is no network; the addresses are those of a release.
-            fetched = re.search(r"^curl .*$", text, re.M)[0]
-            version = subprocess.run([ROOT / "scripts" / "version"], check=True, capture_output=True, text=True).stdout.strip()
-            assert f'"$RELEASE_URL/herald_{version}-1_amd64.deb" "$RELEASE_URL/SHA256SUMS.amd64"' in fetched
-            text = text.replace(fetched, "")
+            text = text.replace(fetched_release(text), "")
         (work / f"{number}.step").write_text(text)
     # GitHub's file has NAME=value without quotation marks.
     variables = tmp_path / "env"
@@ -62,3 +69,27 @@ def test_the_steps_for_github_actions_pass(tmp_path):
     assert {"APNS_HOST", "APNS_KEY_FILE", "APNS_DEVICE_TOKEN", "CONSOLE_URL", "CONSOLE_TOKEN"} <= named.keys()
     # No value needs quotation marks, which GitHub would keep.
     assert not any(set("'\" $") & set(value) for value in named.values())
+
+
+def test_the_exam_for_github_actions_passes_and_compares(tmp_path):
+    (job,) = yaml.safe_load(EXAM.read_text())["jobs"].values()
+    install, _, examine = (step["run"] for step in job["steps"] if "run" in step)
+    assert fetched_release(install) and job["container"]["image"] == "debian:12"
+    (tmp_path / "venv/bin").mkdir(parents=True)
+    # A link to a virtual environment's link would leave that environment.
+    (tmp_path / "venv/bin/python").write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+    (tmp_path / "venv/bin/python").chmod(0o755)
+    (tmp_path / "adapter.py").write_bytes((pathlib.Path(__file__).parent / "exam_sender.py").read_bytes())
+    examine = examine.replace("--name sender", "--name sender --only expiration,collapse")
+
+    def run(text):
+        command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", text]
+        environment = os.environ | {"PATH": f"{HERALD.parent}:{os.environ['PATH']}"}
+        result = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=2 * PATIENCE)
+        assert result.returncode == 0, result.stdout + result.stderr
+
+    baseline = "--baseline exam-baseline.json"
+    assert baseline in examine
+    run(examine.replace(baseline, "") + "\nmv exam/exam-sender.json exam-baseline.json")
+    run(examine)
+    assert {path.name for path in (tmp_path / "exam").iterdir()} == {f"exam-sender.{kind}" for kind in ("html", "xml", "json")}

@@ -68,14 +68,15 @@ def test_the_metrics_show_the_cluster(trio, node):
     def metrics():
         address = f"http://127.0.0.1:{node.listeners['console']}/metrics"
         with urllib.request.urlopen(address, timeout=PATIENCE) as answer:
-            return dict(re.findall(r"^(herald_cluster_(?:connected|faults)) (\S+)$", answer.read().decode(), re.M))
+            return dict(re.findall(r"^herald_cluster_(connected|faults|streams_without_leader|trust_shared) (\S+)$", answer.read().decode(), re.M))
 
-    eventually(lambda: metrics() == {"herald_cluster_connected": "1", "herald_cluster_faults": "0"}, what="a sound cluster")
+    sound = {"connected": "1", "faults": "0", "streams_without_leader": "0", "trust_shared": "1"}
+    eventually(lambda: metrics() == sound, what="a sound cluster")
     trio.servers[2].kill()
-    eventually(lambda: int(metrics()["herald_cluster_faults"]) > 0, what="the faults of a cluster without a server")
+    eventually(lambda: int(metrics()["faults"]) > 0, what="the faults of a cluster without a server")
     for server in trio.servers[:2]:
         server.kill()
-    eventually(lambda: metrics()["herald_cluster_connected"] == "0", what="a cluster that is gone")
+    eventually(lambda: (metrics()["connected"], metrics()["trust_shared"]) == ("0", "0"), what="a cluster that is gone")
     health = herald("status", "--data", node.data, check=False)
     assert health.returncode == 1 and "no NATS server can be used" in health.stdout + health.stderr
 

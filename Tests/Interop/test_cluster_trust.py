@@ -8,6 +8,7 @@ import urllib.request
 
 import pytest
 
+from est_client import device_id, enroll, key_and_request
 from nats_servers import NATSTrio
 from parties import assert_accepted
 from provider import Provider, away_device, listening_device
@@ -50,6 +51,14 @@ def listed(service, *command):
     return json.loads(herald(*command, "--data", service.data, "--json").stdout)
 
 
+def common(service, *command):
+    """The list without the last connections, which have their address only at the node where they were."""
+    return [
+        {name: value for name, value in one.items() if name not in ("last_seen", "last_address")}
+        for one in listed(service, *command)
+    ]
+
+
 def test_a_machine_with_nothing_but_the_key_takes_over(trio, node, key, fresh, tmp_path):
     assert any("cluster.key" in line for line in node.lines), "the first node says where its key is"
     device, lost = away_device(node), away_device(node, name="lost")
@@ -61,12 +70,14 @@ def test_a_machine_with_nothing_but_the_key_takes_over(trio, node, key, fresh, t
     old = device.token
     assert "token key 2 seals device tokens from now on" in herald("token", "rotate", "--data", node.data).stdout
     lists = [("device", "list"), ("provider", "list"), ("device", "invitations"), ("token", "keys")]
-    before = {command: listed(node, *command) for command in lists[:3]}
+    eventually(lambda: all("last_seen" in one for one in listed(node, "device", "list")))
+    before = {command: common(node, *command) for command in lists[:3]}
     authority = node.ca.read_bytes()
     node.stop()
     shutil.rmtree(node.data)
     service = fresh(*options(trio, "two"), "--cluster-key", str(key)).start()
-    assert {command: listed(service, *command) for command in lists[:3]} == before
+    assert {command: common(service, *command) for command in lists[:3]} == before
+    assert all("last_seen" in one for one in listed(service, "device", "list")), "seen by the other node"
     assert [key["id"] for key in listed(service, *lists[3])] == [1, 2]
     assert service.ca.read_bytes() == authority
     for one in (device, lost):
@@ -172,3 +183,15 @@ class TestSeveralNodes:
                 process.communicate()
             for service in (node, other):
                 eventually(lambda: len(listed(service, "device", "list")) == turn + 1)
+        # A device whose answer was lost asks the other node, by curl.
+        _, request = key_and_request(tmp_path)
+        code = listed(node, "device", "invite")["code"]
+        first = enroll(node, code, request)
+        eventually(lambda: len(listed(other, "device", "list")) == 4)
+        assert enroll(other, code, request).certificates == first.certificates
+        assert len(listed(other, "device", "list")) == 4
+        # It never came: revoked at one node, its use is free at the other.
+        herald("device", "revoke", device_id(first.certificates[0]), "--data", node.data)
+        _, next_request = key_and_request(tmp_path, stem="next")
+        eventually(lambda: enroll(other, code, next_request).status == 200)
+        assert enroll(node, code, key_and_request(tmp_path, stem="third")[1]).status == 401

@@ -95,11 +95,25 @@ def test_any_node_shows_the_whole_also_when_one_is_gone(trio, nodes):
     assert set(states(trio)) == {"node1", "node3"}
     eventually(lambda: metrics(c) == {"live": 2, "silent": 0, "left": 0, "claims": 0}, what="an evicted node in the metrics")
     assert "did not answer" not in find().stderr
+    eventually(lambda: any("node node2 was removed" in line for line in c.lines), what="the removal in the log")
+    assert not any("node2 is no longer silent" in line for line in c.lines)
 
     # It comes back as a new node, with its journal.
     b.start()
     device.stop()
     eventually(lambda: ("node2", "delivered from storage") in places(), what="the lines of a node that is back")
+
+    # A cluster that lacks a node or a server is not whole.
+    eventually(lambda: cluster(trio, "status", check=False).returncode == 0, what="a whole cluster again")
+    trio.servers[2].kill()
+    status = cluster(trio, "status", check=False)
+    assert status.returncode == 1 and "does not answer: start that nats-server" in status.stdout
+    assert not re.search("n3 is behind .*: wait", status.stdout) and "majority" not in herald("status", "--data", c.data, check=False).stdout
+    trio.servers[2].start()
+    eventually(lambda: cluster(trio, "status", check=False).returncode == 0, what="a whole cluster again")
+    b.stop()
+    status = cluster(trio, "status", check=False)
+    assert status.returncode == 1 and "node node2 was stopped: start it" in status.stdout
 
 
 def test_two_servers_that_do_not_reach_each_other_are_named(tmp_path):

@@ -75,7 +75,7 @@ class Agent:
         options = [part for app in apps for part in ("--app", app)]
         self.process = subprocess.Popen(
             [HERALD, "agent", "run", "--identity", path, *options, "--json",
-             *(["--service", f"127.0.0.1:{service.listeners['device']}", "--ca", service.ca])],
+             "--service", "127.0.0.1", "--device-port", str(service.listeners['device']), "--ca", service.ca],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )
         self.lines = queue.Queue()

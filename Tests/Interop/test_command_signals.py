@@ -1,16 +1,20 @@
 """SIGHUP before anything is ready, and files that change below a running service."""
 
 import contextlib
+import fcntl
 import os
+import pathlib
 import shutil
 import signal
 import subprocess
 
 import pytest
 
+from commands import PORTS, one_line
 from parties import assert_accepted, assert_refused, new_id
+from private_mounts import in_private_mounts, mount
 from provider import Disconnected, Provider, away_device
-from service import HERALD, PATIENCE, Service, eventually
+from service import HERALD, PATIENCE, Service, eventually, herald
 from test_command_disk import health
 
 #: SIGHUP at each of these calls: none comes before the first rt_sigaction. Who runs the tests may ignore the signal.
@@ -44,6 +48,34 @@ def test_only_daemons_outlive_a_hangup(tmp_path, command, code):
         [*HANGUPS, HERALD, *command, "--no-such-option"], cwd=tmp_path, capture_output=True, timeout=2 * PATIENCE
     )
     assert process.returncode == code, process.stderr
+
+
+def test_the_first_process_of_a_container_stops_during_its_start(tmp_path):
+    """The kernel ignores signals that such a process does not trap."""
+    data = tmp_path / "data"
+    herald("init", "--data", data)
+    with open(data / "trust" / "lock") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        process = subprocess.Popen(
+            ["unshare", "--map-root-user", "--pid", "--fork", "--kill-child", HERALD, "serve", "--data", data, *PORTS],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        )
+        try:
+            eventually(lambda: (data / "run" / "serve.json").exists(), what="the record of the start")
+            (leader,) = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+            os.kill(int(leader), signal.SIGTERM)
+            fcntl.flock(lock, fcntl.LOCK_UN)
+            said, _ = process.communicate(timeout=PATIENCE)
+        finally:
+            process.kill()
+            process.wait(timeout=PATIENCE)
+    assert process.returncode == 0 and "ready" not in said.splitlines(), said
+
+
+@in_private_mounts
+def test_without_proc_no_command_seems_to_succeed():
+    mount("/proc", "tmpfs")
+    assert "/proc is not mounted" in one_line(herald("status", check=False))
 
 
 def test_a_deleted_data_folder_is_noticed_and_can_be_restored(service):

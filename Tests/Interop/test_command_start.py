@@ -25,8 +25,11 @@ def content(folder):
     }
 
 
-#: The public half of the authority, the server's certificate, and the lists that follow from the ledger.
-REPLACEABLE = ("ca.pem", "trust/server.pem", "trust/device.crl", "trust/provider.crl", "audit/")
+#: The public half of the authority, the server's certificate, and what follows from the ledger and `ca.pem`. The key of
+#: announcements may be kept elsewhere.
+REPLACEABLE = (
+    "ca.pem", "trust/server.pem", "trust/device.crl", "trust/provider.crl", "trust/announcement.jws", "trust/announcement.key gone", "audit/",
+)
 
 
 @pytest.fixture

@@ -109,6 +109,17 @@ def fleet_answers(check, service, device):
     assert made["code"] and made["uses"] == 3
     assert [entry["id"] for entry in check("get", "/v1/invitations")["items"]] == [made["id"]]
     check("post", "/v1/invitations", 400, body={"uses": 0})
+    known = check("post", "/v1/invitations", body={"device": device})
+    assert known["device"] == device
+    check("delete", "/v1/invitations/{id}", actual=f"/v1/invitations/{known['id']}")
+    check("post", "/v1/invitations", 404, body={"device": "nobody"})
+    check("post", "/v1/invitations", 400, body={"device": device, "uses": 2})
+    selected = "/v1/devices?label=room&unused=true&offline_days=1"
+    assert check("get", "/v1/devices", actual=selected)["items"] == [], "it was made today"
+    check("get", "/v1/devices", 400, actual="/v1/devices?label=a%3D")
+    tokens = "/v1/apps/{topic}/tokens"
+    assert check("post", tokens, actual=f"/v1/apps/{TOPIC}/tokens?label=room")["items"] == []
+    check("post", tokens, 400, actual=f"/v1/apps/{TOPIC}/tokens?environment=moon")
     for status in (200, 409):
         check("delete", "/v1/invitations/{id}", status, actual=f"/v1/invitations/{made['id']}")
     check("post", "/v1/credentials/certificate", 400, body={"csr": "nonsense", "topics": [TOPIC]})
@@ -230,6 +241,11 @@ def test_every_route_answers_as_described(fresh, description):
     check("post", "/v1/send", 404, body={**order, "to": {"device": "nobody", "topic": TOPIC}})
     check("post", "/v1/send", 400, body={**order, "headers": {"x-y": "z"}})
     check("post", "/v1/send", 413, body={**order, "more": "x" * 70_000})
+    check("get", "/v1/announcement")
+    assert check("post", "/v1/announcement/renew")["devices"]["expired"] == 0
+    check("post", "/v1/announcement/told", actual="/v1/announcement/told?label=room=nowhere")
+    check("post", "/v1/announcement/told", 400)
+    check("post", "/v1/announcement/told", 404, actual="/v1/announcement/told?device=nobody")
     check("get", "/v1/credentials")
     # The notification above was refused.
     eventually(lambda: check("get", "/v1/refusals")["items"], what="the group of the refusal")

@@ -207,9 +207,9 @@ def test_a_token_signs_in_and_a_wrong_one_is_told(chromium, console):
 
 
 @pytest.mark.parametrize("role, mode, missing", [
-    ("viewer", "full", ["Compose", "Inbox", "Tools", "Revoke", "Invite a device", "Send to it", "Copy token", "Add a credential", "Stop"]),
+    ("viewer", "full", ["Compose", "Inbox", "Tools", "Revoke", "Invite a device", "Invite again", "Send to it", "Copy token", "Add a credential", "Stop"]),
     ("sender", "full", ["Revoke", "Invite a device", "Add a credential", "Stop"]),
-    ("admin", "read-only", ["Compose", "Revoke", "Invite a device", "Add a credential", "Stop"]),
+    ("admin", "read-only", ["Compose", "Revoke", "Invite a device", "Invite again", "Add a credential", "Stop"]),
 ])
 def test_a_page_shows_what_its_reader_may_do(chromium, unusual, role, mode, missing):
     unusual.set_role(role, mode)
@@ -460,6 +460,46 @@ def test_a_device_is_invited(chromium, console):
     page.one("button", "Make the invitation").click()
     assert console.changed("POST /v1/invitations") == {"name": "Hall", "uses": 1, "days": 1}
     assert page.one(".code").text == "herald-invite:AAAA-BBBB-CCCC"
+    page.one("button", "Close").click()
+    page.one("button", "Invite a device").click()
+    page.one("input", "Labels of the devices").send_keys("room=hall floor=2")
+    page.one("button", "Make the invitation").click()
+    assert console.changed("POST /v1/invitations")["labels"] == {"room": "hall", "floor": "2"}
+    assert complaints(page) == []
+
+
+def test_a_known_device_is_invited_again(chromium, console):
+    page = show(chromium, console, "/devices/kitchen", ".table td")
+    page.one("button", "Invite again").click()
+    assert console.changed("POST /v1/invitations") == {"device": "kitchen"}
+    assert page.one(".code").text == "herald-invite:AAAA-BBBB-CCCC"
+    assert complaints(page) == []
+
+
+def test_devices_are_listed_by_their_absence(chromium, console):
+    asked = lambda: [query for name, query, _ in console.asked if name == "GET /v1/devices"]
+    page = show(chromium, console, "/devices?connected=unused", ".table td")
+    assert asked()[-1]["unused"] == "true" and "connected" not in asked()[-1]
+    Select(page.one(".find select")).select_by_visible_text("Not seen for 7 days")
+    page.until(lambda: asked()[-1].get("offline_days") == "7")
+    assert complaints(page) == []
+
+
+def test_a_notification_is_sent_to_all_devices_of_a_label(chromium, console):
+    tokens = [{"device": one, "name": one, "token": two * 64, "topic": "com.example.chat", "environment": "sandbox"}
+              for one, two in (("kitchen", "a"), ("hall", "b"))]
+    console.answers["POST /v1/apps/com.example.chat/tokens"] = {"items": tokens, "next": None}
+    console.answers["POST /v1/send"] = {"items": [
+        {"status": 200, "id": "x", "explanation": "delivered: to the device", "took_ms": 1},
+        {"status": 410, "reason": "Unregistered", "took_ms": 1},
+    ]}
+    console.set_role("sender")
+    page = show(chromium, console, "/compose?label=room%3Dhall&topic=com.example.chat", ".previews li")
+    page.one("button", "Send").click()
+    order = console.changed("POST /v1/send")
+    assert [one["token"] for one in order["to"]] == ["a" * 64, "b" * 64] and order["environment"] == "sandbox"
+    rows = page.until(lambda: [one.text for one in page.all(".flush tbody tr, .table tbody tr") if "hall" in one.text or "kitchen" in one.text])
+    assert any("delivered: to the device" in row for row in rows) and any("Unregistered" in row for row in rows)
     assert complaints(page) == []
 
 

@@ -13,7 +13,7 @@ from paho.mqtt.subscribeoptions import SubscribeOptions
 
 from mqtt_device import LONG, MAIL
 from mqtt_wire import tls_context
-from service import PATIENCE, TOPIC, eventually
+from service import PATIENCE, TOPIC, eventually, herald
 
 PAYLOAD = ' {"aps":{"alert":"Grüße 😀 \\u00fc"},\t"n":1.50}\n'.encode()
 #: Topic, payload in hex, QoS, RETAIN; then, in 5, message expiry, content type, user properties.
@@ -212,7 +212,7 @@ class Paho:
         self.client.on_disconnect = lambda _, __, ___, reason, properties: self.put("disconnect", reason, properties)
         self.client.on_subscribe = lambda _, __, number, reasons, properties: self.put("subscribe", number, reasons)
         self.client.on_unsubscribe = lambda _, __, number, reasons, properties: self.put("unsubscribe", number, reasons)
-        self.client.on_publish = lambda _, __, number, reason, properties: self.put("publish", number, reason)
+        self.client.on_publish = lambda _, __, number, reason, properties: self.put("publish", reason, properties)
         self.client.on_message = lambda _, __, message: self.put("message", message)
 
     def put(self, name, *values):
@@ -360,7 +360,7 @@ def test_paho_publishes_settings_and_presents_its_token(phone, provider):
     token = client.register()
     for topic, payload in (("settings", '{"enabled":false}'), ("token", token)):
         client.client.publish(f"apps/{TOPIC}/{topic}", payload, qos=1)
-        _, reason = client.wait("publish")
+        reason, _ = client.wait("publish")
         assert reason == 0
     assert provider.push(token, PAYLOAD).status == 200
     with pytest.raises(AssertionError):
@@ -408,6 +408,30 @@ def test_paho_with_a_forged_token_on_subscribe_is_disconnected_in_5(five):
     )
     reason, _ = five.wait("disconnect")
     assert reason.value == 0x87
+
+
+@pytest.mark.parametrize(("order", "code"), [
+    (["device", "disconnect"], 0x98), (["device", "disconnect", "--stay-away"], 0x89), (["device", "revoke"], 0x87),
+])
+def test_paho_hears_why_an_operator_ends_its_connection_in_5(five, device, order, code):
+    five.start()
+    herald(*order, device.id, "--data", device.service.data)
+    reason, properties = five.wait("disconnect")
+    assert reason.value == code
+    assert properties.ReasonString
+
+
+@pytest.mark.parametrize(("topic", "payload", "words"), [
+    (f"apps/{TOPIC}/settings", b'{"enabled":"no"}', 'enabled is neither true nor false: send {"enabled":true} or'),
+    ("device/power", b"saving", 'the payload is not a JSON object, or has a member twice: send {"saving":true} or'),
+    ("device/battery", b"{}", "a device may publish to apps/<topic>/settings"),
+])
+def test_paho_hears_what_is_wrong_with_its_payload_in_5(five, topic, payload, words):
+    five.start()
+    five.client.publish(topic, payload, qos=1)
+    reason, properties = five.wait("publish")
+    assert reason.is_failure
+    assert properties.ReasonString.startswith(words)
 
 
 def _user_property(name, value):

@@ -135,7 +135,7 @@ def run_agent(service, pem):
     return subprocess.Popen(
         [
             HERALD, "agent", "run", "--identity", pem, "--ca", service.ca,
-            "--service", f"127.0.0.1:{service.listeners['device']}", "--app", "com.example.app",
+            "--service", "127.0.0.1", "--device-port", str(service.listeners['device']), "--app", "com.example.app",
         ],
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )
@@ -169,7 +169,7 @@ def test_the_agent_of_a_device_that_is_revoked_while_it_is_connected_exits_with_
             process.kill()
     (line,) = errors.splitlines()
     assert "the certificate is revoked" in line and "herald agent activate" in line
-    assert process.returncode == DISMISSED and "ended by its operator" in output
+    assert process.returncode == DISMISSED and "the certificate is not accepted any more" in output
 
 
 @pytest.mark.parametrize("fault", ["foreign", "expired"])

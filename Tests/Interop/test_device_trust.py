@@ -221,7 +221,7 @@ def test_the_live_connection_of_a_revoked_device_ends(shared, enroll, other, rev
         link, bystander = device.connect(version), other.connect(version)
         revoke(device)
         began = time.monotonic()
-        link.refused(Reason.NOT_AUTHORIZED, Reason.ADMINISTRATIVE)
+        link.refused(Reason.NOT_AUTHORIZED)
         taken = time.monotonic() - began
         bystander.settled()
         return taken
@@ -353,7 +353,7 @@ def test_every_revocation_takes_effect_at_once(shared, enroll, other, rounds):
                 ) as late:
                     late.send(mqtt.connect(device.id))
                     reasons = {found.reason for found in late.until_closed()}
-                    assert reasons <= {Reason.NOT_AUTHORIZED, Reason.ADMINISTRATIVE}, rounds.again(number)
+                    assert reasons <= {Reason.NOT_AUTHORIZED}, rounds.again(number)
             began = time.monotonic()
             for wire in [live, *(race.result() if race else [])]:
                 with wire:
@@ -485,7 +485,7 @@ def test_a_half_packet_is_timed_out(shared, steady, expiring):
 
 
 def test_a_certificate_that_expires_ends_its_connection(expiring):
-    expiring.refused(Reason.NOT_AUTHORIZED, Reason.ADMINISTRATIVE, timeout=2 * PATIENCE)
+    expiring.refused(Reason.NOT_AUTHORIZED, timeout=2 * PATIENCE)
 
 
 def test_a_connect_that_stops_halfway_is_timed_out(steady):

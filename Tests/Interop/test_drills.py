@@ -545,6 +545,7 @@ def test_many_providers_under_all_drills_lose_no_accepted_notification(fresh):
         ["refuse", "--reason", "InternalServerError", "--share", "10%"], ["latency", "--latency", "1ms..50ms"],
         ["silence", "--share", "2%"], ["silence", "--accepted", "--share", "2%"], ["goaway", "--share", "1%"],
         ["drop", "--share", "1%"], ["shutdown", "--share", "5%"], ["streams", "--streams", "20", "--every", "2s"],
+        ["reset", "--share", "2%"], ["reset", "--accepted", "--share", "2%"], ["refuse-stream", "--share", "2%"],
     ):
         scene.start(*words, "--seed", "11")
     accepted, sent, statuses = {}, {}, []
@@ -579,7 +580,8 @@ def test_many_providers_under_all_drills_lose_no_accepted_notification(fresh):
     for thread in threads:
         thread.join()
     scene.stop()
-    assert {200, 500, 503} <= set(statuses) <= {200, 500, 503}
+    # 0: a stream that was reset.
+    assert {200, 500, 503} <= set(statuses) <= {0, 200, 500, 503}
     for device in devices:
         with device.start():
             assert sent[device.id].index(device.next().id) >= accepted[device.id] >= 0

@@ -12,7 +12,8 @@ import pytest
 
 from service import HERALD, PATIENCE, ROOT, eventually
 
-EXAMPLES = ["PushChat", "KitchenTimer"]
+#: The product of each example, and its folder.
+EXAMPLES = {"PushChat": "PushChat", "KitchenTimer": "KitchenTimer", "ExamSender": "Exam/HeraldProvider"}
 
 
 @pytest.fixture(scope="module")
@@ -44,11 +45,11 @@ def test_the_package_is_the_tested_one(manifest, example):
         products = sorted(product[0] for kind in target["dependencies"] for product in kind.values())
         return target, products, packages
 
-    package, products, packages = parts(ROOT / "Examples" / example)
+    package, products, packages = parts(ROOT / "Examples" / EXAMPLES[example])
     built, same_products, all_packages = parts(ROOT)
     assert (products, package["resources"], package["settings"]) == (same_products, built["resources"], built["settings"])
     assert set(packages) <= set(all_packages)
-    assert (ROOT / built["path"]).samefile(ROOT / "Examples" / example / "Sources" / example)
+    assert (ROOT / built["path"]).samefile(ROOT / "Examples" / EXAMPLES[example] / "Sources" / example)
     assert not built["packageAccess"]
 
 

@@ -9,6 +9,7 @@ import pytest
 
 import channels
 from est_client import enroll, invite, key_and_request
+from parties import advance
 from provider import HELLO, Provider, away_device, listening_device, provider_token
 from service import TEAM, TOPIC, eventually, herald
 from test_console_description import ask
@@ -106,15 +107,91 @@ def test_a_device_shows_the_newest_that_waits_for_each_app(service):
 
 
 def test_an_invitation_serves_so_many_devices_and_no_more(service, tmp_path):
-    _, request = key_and_request(tmp_path)
-    made = answer(service, "POST", "/v1/invitations", body={"uses": 3, "name": "lamp", "days": 2})
-    for _ in range(3):
-        assert enroll(service, made["code"], request).status == 200
-    assert enroll(service, made["code"], request).status == 401
+    requests = [key_and_request(tmp_path, stem=f"device-{number}")[1] for number in range(4)]
+    order = {"uses": 3, "name": "lamp", "days": 2, "labels": {"room": "hall"}}
+    made = answer(service, "POST", "/v1/invitations", body=order)
+    assert [enroll(service, made["code"], request).status for request in requests] == [200] * 3 + [401]
     (shown,) = answer(service, "GET", "/v1/invitations")["items"]
     assert (shown["state"], shown["used"], shown["uses"]) == ("used", 3, 3) and "code" not in shown
     devices = answer(service, "GET", "/v1/devices")["items"]
-    assert [(one["name"], one["invitation"]) for one in devices] == [("lamp", made["id"])] * 3
+    assert [(one["name"], one["invitation"], one["labels"]) for one in devices] == [("lamp", made["id"], {"room": "hall"})] * 3
+    # A device that never came makes room for another.
+    lost = devices[0]["id"]
+    said = herald("device", "revoke", "--data", service.data, lost).stdout
+    assert f"invitation {made['id']} may be used once more" in said
+    assert enroll(service, made["code"], requests[3]).status == 200
+    (shown,) = answer(service, "GET", "/v1/invitations")["items"]
+    assert (shown["state"], shown["used"]) == ("used", 3)
+
+
+def found(service, *options):
+    """The names of the devices that `herald device list` shows."""
+    listed = herald("device", "list", "--json", "--data", service.data, *options).stdout
+    return {device["name"] for device in json.loads(listed)}
+
+
+def test_devices_are_found_by_label_and_by_their_absence(fresh):
+    service = fresh("--clock", "adjustable").start()
+    away, here = away_device(service, name="away"), listening_device(service, name="here")
+    never, _ = service.device("never")
+    for device, label in (away, "room=hall"), (here, "room=hall 2"):
+        herald("device", "label", "--data", service.data, device.id, label, "floor=2")
+    assert found(service, "--label", "room=hall", "--label", "floor") == {"away"}
+    assert found(service, "--label", "room") == {"away", "here"}
+    eventually(lambda: found(service, "--unused") == {"never"})
+    asked = answer(service, "GET", "/v1/devices?label=room=hall&label=floor=2")["items"]
+    assert [one["id"] for one in asked] == [away.id]
+    assert "label must be a label like room=hall" in answer(service, "GET", "/v1/devices?label==hall", 400)["error"]
+    assert [one["name"] for one in answer(service, "GET", "/v1/devices?unused=true")["items"]] == ["never"]
+    assert answer(service, "GET", "/v1/devices?offline_days=7")["items"] == []
+    # Is everybody back?
+    assert found(service, "--away") == {"away", "never"} and found(service, "--away", "--label", "room=hall 2") == set()
+    assert found(service, "--away", "--unused") == {"never"} and found(service, "--away", "--search", "AWA") == {"away"}
+    advance(service, 8 * 86_400)
+    offline = answer(service, "GET", "/v1/devices?offline_days=7")["items"]
+    assert {one["name"] for one in offline} == {"away", "never"}, "one is connected"
+    assert found(service, "--offline", "9d") == set()
+    assert found(service, "--offline", "7d") >= {"away", "never"}
+    herald("device", "revoke", "--data", service.data, away.id)
+    assert "away" not in found(service, "--offline", "7d") and found(service, "--away") == {"never"}
+    assert [one["name"] for one in answer(service, "GET", "/v1/devices?connected=false")["items"]] == ["never"]
+    for wrong in (["7"], ["1h"], ["soon"], ["7d", "--away"]):
+        assert herald("device", "list", "--offline", *wrong, "--data", service.data, check=False).returncode == 64
+    here.stop()
+    assert never
+    service.stop()
+    refused = herald("device", "list", "--away", "--data", service.data, check=False)
+    assert refused.returncode == 1 and "no service runs" in refused.stderr
+
+
+def send(service, certificate, *options, check=True):
+    command = ("send", "--topic", TOPIC, "--certificate", certificate, "--data", service.data, *options)
+    return herald(*command, check=check)
+
+
+def test_a_notification_goes_to_all_devices_of_a_label(service):
+    certificate = service.provider_certificate()
+    away, here = away_device(service, name="away"), listening_device(service, name="here")
+    other, lost = away_device(service, name="other"), away_device(service, name="lost")
+    for device in away, here, lost:
+        herald("device", "label", "--data", service.data, device.id, "room=hall")
+    herald("device", "revoke", "--data", service.data, lost.id)
+    table = send(service, certificate, "--label", "room=hall", "--alert", "Hello").stdout.splitlines()
+    assert len(table) == 3 and table[0].split() == ["DEVICE", "NAME", "OUTCOME"]
+    outcomes = {line.split()[1]: line.split(maxsplit=2)[2] for line in table[1:]}
+    assert outcomes["here"].startswith("delivered:") and outcomes["away"].startswith("stored:")
+    assert here.next().json["aps"]["alert"] == "Hello"
+    told = json.loads(send(service, certificate, "--label", "room=hall", "--push-type", "background", "--json").stdout)
+    assert {(one["device"], one["answer"]["status"]) for one in told} == {(away.id, 200), (here.id, 200)}
+    nobody = send(service, certificate, "--label", "room=attic", "--alert", "x", check=False)
+    assert nobody.returncode == 1 and "no device with the label room=attic has the app" in nobody.stderr
+    both = send(service, certificate, "--label", "room=hall", "--alert", "x", other.token, check=False)
+    assert both.returncode == 64
+    # Of another topic's credential each is refused, and the command says so.
+    stranger = service.provider_certificate("com.example.other")
+    refused = send(service, stranger, "--label", "room=hall", "--alert", "x", check=False)
+    assert refused.returncode == 1 and refused.stdout.count("refused: ") == 2
+    here.stop()
 
 
 def test_a_withdrawn_invitation_serves_nobody_else(service, tmp_path):
@@ -124,8 +201,9 @@ def test_a_withdrawn_invitation_serves_nobody_else(service, tmp_path):
         assert enroll(service, one["code"], request).status == 200
     herald("device", "withdraw", "--data", service.data, first["id"])
     assert answer(service, "DELETE", f"/v1/invitations/{second['id']}")["state"] == "withdrawn"
+    _, other = key_and_request(tmp_path, stem="other")
     for one in first, second:
-        assert enroll(service, one["code"], request).status == 401
+        assert enroll(service, one["code"], other).status == 401
     assert len(answer(service, "GET", "/v1/devices")["items"]) == 2
     table = herald("device", "invitations", "--data", service.data).stdout
     assert len(re.findall(r"withdrawn +1/5 ", table)) == 2

@@ -225,6 +225,22 @@ CASES = {
         {'herald_connections_refused_total{instance="a",listener="devices",reason="ended"}': "0+120x120"},
     ),
     "HeraldDevicesLost": ({"herald_devices_connected": "1000x94 500x20"}, {"herald_devices_connected": "1000x94 900x20"}),
+    "HeraldFleetShrinks": (
+        {'herald_devices_connected{job="h",instance="a"}': "100x60 20x60", 'herald_devices_connected{job="h",instance="b"}': "100x120"},
+        # A node is gone, and its devices are at the other one.
+        {'herald_devices_connected{job="h",instance="a"}': "100x60 _x60", 'herald_devices_connected{job="h",instance="b"}': "100x60 200x60"},
+    ),
+    "HeraldDevicesUnseen": (
+        {'herald_devices_unseen{job="h",days="7"}': "3x120"},
+        # The other node has seen them; and a day is not a week.
+        {
+            'herald_devices_unseen{job="h",days="7",instance="a"}': "3x120", 'herald_devices_unseen{job="h",days="7",instance="b"}': "0x120",
+            'herald_devices_unseen{job="h",days="1"}': "3x120",
+        },
+    ),
+    "HeraldDeviceCertificatesExpire": (
+        {'herald_device_certificates{job="h",state="ending"}': "1x120"}, {'herald_device_certificates{job="h",state="ended"}': "1x120"},
+    ),
     "HeraldTakeovers": (
         {"herald_device_takeovers_total": "0+60x120", "herald_device_connections_total": "0+100x120"},
         {"herald_device_takeovers_total": "0+60x120", "herald_device_connections_total": "0+10000x120"},
@@ -241,6 +257,25 @@ CASES = {
     "HeraldTrustNotReloaded": ({"herald_trust_reload_failed": "1x120"}, {"herald_trust_reload_failed": "0x120"}),
     "HeraldClockJumped": ({"herald_clock_jump_seconds": "-7200x120"}, {"herald_clock_jump_seconds": "0x120"}),
     "HeraldDrillRuns": ({"herald_drills_active": "1x120"}, {"herald_drills_active": "0x50 1x60"}),
+    "HeraldClusterDisconnected": ({"herald_cluster_connected": "0x120"}, {"herald_cluster_connected": "1x120"}),
+    "HeraldClusterWithoutLeader": (
+        {"herald_cluster_streams_without_leader": "2x120"}, {"herald_cluster_streams_without_leader": "2x99 0x20"},
+    ),
+    "HeraldClusterBehind": (
+        {'herald_cluster_follower_lag_seconds{stream="HERALD_TRUST"}': "20x120"},
+        {'herald_cluster_follower_lag_seconds{stream="HERALD_TRUST"}': "3x120"},
+    ),
+    "HeraldClusterTrustNotShared": ({"herald_cluster_trust_shared": "0x120"}, {"herald_cluster_trust_shared": "1x120"}),
+    "HeraldClusterNodeSilent": (
+        {'herald_cluster_nodes{job="h",state="silent"}': "1x120"}, {'herald_cluster_nodes{job="h",state="left"}': "1x120"},
+    ),
+    "HeraldClusterNodesGone": (
+        {'herald_cluster_nodes{job="h",state="live"}': "3x80 2x40"}, {'herald_cluster_nodes{job="h",state="live"}': "3x20 2x100"},
+    ),
+    "HeraldClusterServersFaulty": ({"herald_cluster_faults": "1x120"}, {"herald_cluster_faults": "0x120"}),
+    "HeraldClusterForeignRecords": (
+        {'herald_cluster_set_aside_total{kind="record"}': "0x95 1x20"}, {'herald_cluster_set_aside_total{kind="record"}': "5x120"},
+    ),
     "HeraldRelayDown": ({'up{job="herald-relay"}': "0x120"}, {'up{job="herald-relay"}': "1x120"}),
     "HeraldRelayNotReady": ({"herald_relay_ready": "0x120"}, {"herald_relay_ready": "1x120"}),
     "HeraldRelayBehind": ({"herald_relay_oldest_unsent_seconds": "200x120"}, {"herald_relay_oldest_unsent_seconds": "20x120"}),

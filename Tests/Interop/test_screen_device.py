@@ -309,7 +309,7 @@ def test_clients_that_read_nothing_do_not_keep_the_agent(shared, tmp_path):
 def test_a_failure_to_open_the_screen_is_explained(phone, shared, tmp_path):
     taken = phone.url.rstrip("/").rsplit(":", 1)[1]
     common = ["agent", "run", "--identity", shared.device("second")[0], "--ca", shared.ca, "--app", APP,
-              "--service", f"127.0.0.1:{shared.listeners['device']}"]
+              "--service", "127.0.0.1", "--device-port", str(shared.listeners['device'])]
     for options, words in (
         (["--screen", taken], "is in use by another program"),
         (["--screen", "0", "--screen-host", "192.0.2.1"], "choose another --screen-host"),

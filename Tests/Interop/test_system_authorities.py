@@ -1,9 +1,11 @@
 """A machine that trusts no authority of its own, like a fresh Debian without `ca-certificates`."""
 
+import subprocess
+
 from commands import one_line
 from est_client import invite
 from private_mounts import in_private_mounts, mount
-from service import TOPIC, herald
+from service import HERALD, PATIENCE, TOPIC, herald
 
 
 @in_private_mounts
@@ -12,6 +14,15 @@ def test_an_invitation_needs_none(shared, tmp_path):
     service = f"https://localhost:{shared.listeners['activation']}"
     herald("agent", "activate", "--service", service, "--code", invite(shared)["code"], "--folder", tmp_path / "lamp")
     assert (tmp_path / "lamp" / "identity.pem").exists()
+    agent = subprocess.Popen(
+        [HERALD, "agent", "run", "--folder", tmp_path / "lamp", "--app", TOPIC, "--allow", "alert", "--json"],
+        stdout=subprocess.PIPE, text=True,
+    )
+    try:
+        assert any('"token"' in line for line in agent.stdout)
+    finally:
+        agent.kill()
+        agent.communicate(timeout=PATIENCE)
 
 
 @in_private_mounts

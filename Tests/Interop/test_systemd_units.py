@@ -9,15 +9,21 @@ from nats_servers import NATS_SERVER
 from pushchat import APP, PUSHCHAT
 from service import HERALD, PATIENCE, ROOT
 
-UNITS = sorted((ROOT / "Packaging" / "systemd").glob("*.service"))
+BACKUP_UNITS = sorted((ROOT / "Packaging" / "systemd").glob("herald-backup.*"))
+UNITS = sorted({*(ROOT / "Packaging" / "systemd").glob("*.service")} - {*BACKUP_UNITS})
+DROP_INS = sorted((ROOT / "Packaging" / "examples" / "herald-agent" / "herald-agent.service.d").glob("*.conf"))
 RELAY_UNIT = ROOT / "Packaging" / "systemd" / "herald-relay.service"
 CHAT_UNIT = ROOT / "Examples" / "PushChat" / "pushchat.service"
 NATS_UNIT = ROOT / "Examples" / "Cluster" / "herald-nats.service"
 BINARIES = {"/usr/bin/herald": str(HERALD), "/usr/local/bin/PushChat": str(PUSHCHAT), "/usr/local/bin/nats-server": str(NATS_SERVER)}
 
 
-@pytest.mark.parametrize("unit", [*UNITS, CHAT_UNIT, NATS_UNIT], ids=lambda unit: unit.name)
+@pytest.mark.parametrize("unit", [*UNITS, *BACKUP_UNITS, CHAT_UNIT, NATS_UNIT, *DROP_INS], ids=lambda unit: unit.name)
 def test_systemd_accepts_the_unit(unit, tmp_path):
+    if unit.suffix == ".conf":
+        (tmp_path / unit.parent.name).mkdir()
+        (tmp_path / unit.parent.name / unit.name).write_text(unit.read_text())
+        (unit,) = [each for each in UNITS if each.stem == "herald-agent"]
     text = unit.read_text()
     for installed, built in BINARIES.items():
         text = text.replace(installed, built)

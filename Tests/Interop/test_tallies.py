@@ -33,6 +33,7 @@ def test_a_campaign_is_counted_by_what_became_of_it_also_after_a_crash(fresh):
         with listening_device(service) as online:
             for _ in range(2):
                 provider.push(online.token)
+                online.next()
             eventually(lambda: tallies(service, "by=outcome").get("delivered") == 2, what="both deliveries")
     states = {"received": 6, "refused": 1, "delivered": 2, "stored (device offline)": 4, "replaced": 3}
     assert tallies(service, f"by=state&app={TOPIC}") == states

@@ -135,7 +135,7 @@ class Devices(Peers):
 
     @staticmethod
     def ends(wire):
-        wire.refused(Reason.NOT_AUTHORIZED, Reason.ADMINISTRATIVE)
+        wire.refused(Reason.NOT_AUTHORIZED)
 
 
 @pytest.fixture(params=["provider", "device"])

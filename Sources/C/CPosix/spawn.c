@@ -9,6 +9,9 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
 #include <unistd.h>
 
 int herald_pipe(int ends[2]) {
@@ -55,4 +58,13 @@ int herald_spawn(pid_t *child, const char *path, const char *folder, char *const
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
     return code;
+}
+
+int herald_adopt_orphans(void) {
+#ifdef __linux__
+    return prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+#else
+    errno = ENOSYS;
+    return -1;
+#endif
 }

@@ -22,12 +22,17 @@ struct Herald: AsyncParsableCommand {
             Check.self,
             Journal.self, Backup.self, Restore.self, Doctor.self, ConsoleCommand.self, ClusterCommand.self,
             RelayCommand.self, Token.self,
-            DrillCommand.self,
+            DrillCommand.self, ExamCommand.self,
             ClockCommand.self,
         ]
     )
 
     static func main() async {
+        guard !CommandLine.arguments.isEmpty else {
+            // Swift reads them from there. As a command without arguments it would print its help, and seem to succeed.
+            Terminal.complain("herald: the arguments cannot be read, because /proc is not mounted: mount it")
+            exit(withError: ExitCode.failure)
+        }
         var asked: any ParsableCommand.Type = Self.self
         let arguments = CommandArgument.withNegativeValues(Array(CommandLine.arguments.dropFirst()))
         do {

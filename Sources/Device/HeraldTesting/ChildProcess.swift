@@ -1,7 +1,7 @@
 import Foundation
 
 /// A program that was started.
-struct ChildProcess: Sendable {
+package struct ChildProcess: Sendable {
     /// Its exit status, once.
     private let status: AsyncStream<Int32>
 
@@ -48,14 +48,15 @@ struct ChildProcess: Sendable {
     /// Runs a program to its end.
     /// - Returns: Its standard output.
     /// - Throws: ``HeraldTestError`` with its standard error if its exit status is not 0.
-    static func run(_ path: String, _ arguments: [String]) async throws -> String {
+    package static func run(_ path: String, _ arguments: [String]) async throws -> String {
         let (child, output, errors) = try piped(path, arguments)
         async let complaint = errors.text()
         let text = await output.text()
         let words = await complaint.trimmingCharacters(in: .whitespacesAndNewlines)
         let status = await child.end()
         guard status == 0 else {
-            let command = (["herald"] + arguments).joined(separator: " ")
+            let name = URL(fileURLWithPath: path).lastPathComponent
+            let command = ([name] + arguments).joined(separator: " ")
             throw HeraldTestError("`\(command)` failed with status \(status): \(words.isEmpty ? text : words)")
         }
         return text

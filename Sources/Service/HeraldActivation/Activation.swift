@@ -14,7 +14,7 @@ package import NIOSSL
 ///     GET  /.well-known/est/csrattrs         204: no attributes are required
 ///     POST /.well-known/est/simpleenroll     a certificate, for an invitation code
 ///     POST /.well-known/est/simplereenroll   a new certificate, for the device of the connection
-///     GET  /.well-known/herald               port of the listener for devices
+///     GET  /.well-known/herald               port of the listener for devices, and the service's announcement
 ///
 /// TLS requests a client certificate, and accepts a connection without one. A certificate of another authority ends it.
 package final class Activation: Sendable {
@@ -116,7 +116,9 @@ struct ActivationFailures: RouterMiddleware {
             // The details are for the operator.
             let address = await context.client().address
             logger.error("an activation failed", metadata: ["error": "\(error)", "address": "\(address)"])
-            return ActivationRefusal(.internalServerError, "the service failed; its log has the reason").response
+            var refusal = ActivationRefusal(.internalServerError, "the service failed; its log has the reason")
+            refusal.retryAfter = .seconds(5)
+            return refusal.response
         }
     }
 }

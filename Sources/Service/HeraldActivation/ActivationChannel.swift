@@ -47,6 +47,7 @@ struct ActivationChannel: HTTPChannelHandler {
             try pipeline.addHandler(tls)
             try pipeline.addHandler(
                 ConnectionGuard(
+                    connection,
                     configuration: configuration,
                     tls: tls,
                     nameReader: nameReader,
@@ -65,9 +66,10 @@ struct ActivationChannel: HTTPChannelHandler {
 }
 
 /// Closes a connection when its handshake fails or takes too long, at its maximum age, and when the service stops.
-private final class ConnectionGuard: ChannelInboundHandler {
+final class ConnectionGuard: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
 
+    let admitted: AdmittedConnection
     private let configuration: ActivationConfiguration
     private let tls: NIOSSLServerHandler
     private let nameReader: ServerNameReader
@@ -77,11 +79,13 @@ private final class ConnectionGuard: ChannelInboundHandler {
     private var end: Scheduled<Void>?
 
     init(
+        _ admitted: AdmittedConnection,
         configuration: ActivationConfiguration,
         tls: NIOSSLServerHandler,
         nameReader: ServerNameReader,
         refusals: RefusalLog
     ) {
+        self.admitted = admitted
         self.configuration = configuration
         self.tls = tls
         self.nameReader = nameReader

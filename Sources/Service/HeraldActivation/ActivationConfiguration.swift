@@ -2,7 +2,7 @@ package import HeraldListener
 
 /// Address and limits of the activation listener.
 package struct ActivationConfiguration: Sendable {
-    /// Its connections stay unknown: a code or certificate shows only with the request.
+    /// A connection is unknown until a request shows a code or certificate of the service.
     package var listener: ListenerConfiguration
     /// Lifetime of certificates issued here.
     package var certificateLifetime: Duration = .seconds(365 * 86_400)
@@ -34,5 +34,7 @@ package struct ActivationConfiguration: Sendable {
         listener = ListenerConfiguration(name: "activation", host: host, port: port)
         listener.speech = "HTTP"
         listener.maximumConnections = 1000
+        // A fleet behind one address is activated at once, and each connection lasts some round trips.
+        listener.unknownShare = 50
     }
 }

@@ -22,6 +22,15 @@ struct ActivationContext: RequestContext {
         .get()
     }
 
+    /// The client has shown a code or certificate of the service: its connection makes way for no other until its end.
+    func becameKnown() async {
+        let channel = channel
+        try? await channel.eventLoop.submit {
+            try channel.pipeline.syncOperations.handler(type: ConnectionGuard.self).admitted.becameKnown()
+        }
+        .get()
+    }
+
     /// The client: its network for limits, its address for the log.
     func client() async -> (network: ClientNetwork, address: String) {
         let channel = channel

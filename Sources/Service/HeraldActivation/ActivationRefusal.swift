@@ -30,6 +30,13 @@ struct ActivationRefusal: Error, Sendable {
         return refusal
     }
 
+    /// Status 503 of a failure that passes, with `retry-after`.
+    static func later(_ words: String) -> ActivationRefusal {
+        var refusal = ActivationRefusal(.serviceUnavailable, words)
+        refusal.retryAfter = .seconds(2)
+        return refusal
+    }
+
     var response: Response {
         var fields = HTTPFields()
         fields[.contentType] = "text/plain; charset=utf-8"

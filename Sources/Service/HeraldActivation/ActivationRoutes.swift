@@ -57,8 +57,9 @@ final class ActivationRoutes: Sendable {
             try await self.counted(.renew) { try await self.renew(request, context) }
         }
         router.get(".well-known/herald") { _, _ in
-            Self.answer(
-                Array("{\"device\":{\"port\":\(self.devicePort)}}\n".utf8),
+            let announcement = self.trust.announcement.map { ",\"announcement\":\"\($0.text)\"" } ?? ""
+            return Self.answer(
+                Array("{\"device\":{\"port\":\(self.devicePort)}\(announcement)}\n".utf8),
                 type: "application/json"
             )
         }
@@ -84,6 +85,9 @@ final class ActivationRoutes: Sendable {
         let (network, address) = await context.client()
         let code = try await admit(request, network, address: address)
         let body = try await certificateRequest(request, context)
+        // Until its answer the connection makes way for no other: the code is used up before. Not while its body is awaited,
+        // since a code that was used up would hold a place.
+        await context.becameKnown()
         let (now, lifetime) = (clock.now(), configuration.certificateLifetime)
         do {
             let issued = try await trust.folder.devices.activate(
@@ -103,16 +107,20 @@ final class ActivationRoutes: Sendable {
                 _ = throttle.withLock { $0.wasWrong(network, at: now) }
                 throw ActivationRefusal(.badRequest, error.message)
             case .notInvited:
-                throw ActivationRefusal.unauthorized("this invitation code is no longer valid: \(error.message)")
+                let isLogged = throttle.withLock { $0.wasWrong(network, at: now) }
+                throw refused(error.message, address: address, isLogged: isLogged)
             case .noSigningKey:
                 throw ActivationRefusal(.serviceUnavailable, "this service makes no certificates for devices")
             case .unavailable: throw unavailable(error)
+            case .tooMany: throw ActivationRefusal(.conflict, error.message)
             default: throw error
             }
         }
     }
 
-    /// The invitation code of a request, if it is valid.
+    /// The invitation code of a request, if the service has issued it.
+    ///
+    /// A code that is not open still gives a device the certificate whose answer it has missed.
     ///
     /// The look-up runs outside the lock. The verdict is given under it, so that simultaneous wrong codes are all counted.
     private func admit(
@@ -128,46 +136,40 @@ final class ActivationRoutes: Sendable {
         let now = clock.now()
         try throttle.withLock { try Self.check(&$0, network, at: now) }
         let code = Self.password(field).flatMap { try? InvitationCode($0) }
-        var state: InvitationState?
+        var isKnown = false
         do {
-            if let code { state = try await trust.invitationState(of: code, at: now) }
+            if let code { isKnown = try await trust.folder.invitations.find(code) != nil }
         } catch let error as TrustError where error.code == .unavailable {
             throw unavailable(error)
         }
         let isLogged = try throttle.withLock { throttle in
             try Self.check(&throttle, network, at: now)
-            return state == .open ? false : throttle.wasWrong(network, at: now)
+            return isKnown ? false : throttle.wasWrong(network, at: now)
         }
-        if let code, state == .open { return code }
+        if let code, isKnown { return code }
+        let words =
+            code == nil
+            ? "this is not an invitation code: compare it with the original"
+            : "this service did not issue this invitation code"
+        throw refused(words, address: address, isLogged: isLogged)
+    }
+
+    private func refused(_ words: String, address: String, isLogged: Bool) -> ActivationRefusal {
         if isLogged {
-            let what = code == nil ? "not a code" : state?.rawValue ?? "unknown"
-            logger.notice(
-                "invitation code refused",
-                metadata: ["address": "\(address)", "code": "\(what)"]
-            )
+            logger.notice("invitation code refused", metadata: ["address": "\(address)", "reason": "\(words)"])
         }
-        throw ActivationRefusal.unauthorized(Self.words(code, state))
+        return .unauthorized(words)
     }
 
     /// The refusal of a request while the other nodes of the cluster are out of reach.
     private func unavailable(_ error: TrustError) -> ActivationRefusal {
         logger.warning("a device was not activated", metadata: ["error": "\(error)"])
-        return ActivationRefusal(.serviceUnavailable, "the service cannot check the code now: try again")
+        return .later("the service cannot check the code now: try again")
     }
 
     private static func check(_ throttle: inout CodeThrottle, _ network: ClientNetwork, at now: WallTime) throws {
         guard let wait = throttle.wait(network, at: now) else { return }
         throw ActivationRefusal.tooMany("too many wrong invitation codes: try again later", after: wait)
-    }
-
-    private static func words(_ code: InvitationCode?, _ state: InvitationState?) -> String {
-        switch (code, state) {
-        case (nil, _): "this is not an invitation code: compare it with the original"
-        case (_, .used?): "this invitation code is used up: ask for another"
-        case (_, .expired?): "this invitation code has expired: ask for another"
-        case (_, .withdrawn?): "this invitation code was withdrawn: ask for another"
-        default: "this service did not issue this invitation code"
-        }
     }
 
     /// Renews the certificate of a device (RFC 7030 §4.2.2).
@@ -195,6 +197,7 @@ final class ActivationRoutes: Sendable {
         }
         if let wait { throw ActivationRefusal.tooMany("this device renews too often", after: wait) }
         let body = try await certificateRequest(request, context)
+        await context.becameKnown()
         let lifetime = configuration.certificateLifetime
         do {
             let issued = try await trust.folder.devices.renew(
@@ -210,7 +213,7 @@ final class ActivationRoutes: Sendable {
             case .badRequest: throw ActivationRefusal(.badRequest, error.message)
             case .unknownID, .alreadyRevoked: throw ActivationRefusal(.forbidden, error.message)
             case .unavailable:
-                throw ActivationRefusal(.serviceUnavailable, "the service cannot check the device now: try again")
+                throw ActivationRefusal.later("the service cannot check the device now: try again")
             case .tooMany:
                 throw ActivationRefusal.tooMany(error.message, after: configuration.renewalInterval)
             case .noSigningKey:

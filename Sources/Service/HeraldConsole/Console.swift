@@ -75,7 +75,9 @@ package struct Console: Sendable {
 
     /// The listener for people and monitoring, as a service; calls `isOpen` with the port once it listens.
     package func port(_ isOpen: @escaping @Sendable (Int) -> Void) -> WebListener {
-        let words = "the console answers to localhost, to a loopback address, to --console-host and to each --hostname"
+        let words =
+            "the console answers to localhost, to a loopback address, to --console-host, to each --hostname and to the host "
+            + "of --console-url"
         let router = router(HostCheck(host: configuration.host, names: configuration.hostnames, answersTo: words))
         addRoutes(to: router, by: .port(access, configuration))
         let address = ListenAddress.Address.port(host: configuration.host, port: configuration.port)
@@ -110,7 +112,10 @@ package struct Console: Sendable {
                 }
             }
         )
-        if let check { router.add(middleware: check) }
+        if let check {
+            router.add(middleware: ForwardedRequest(isProxy: configuration.isProxy))
+            router.add(middleware: check)
+        }
         if configuration.mode != .apiOnly { ConsolePages().add(to: router) }
         let health = router.group("health")
         health.get { _, _ in try answer() }

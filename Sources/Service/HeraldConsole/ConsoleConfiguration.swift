@@ -6,6 +6,8 @@ package struct ConsoleConfiguration: Sendable {
     package var host: String
     /// Further names that requests may have as `Host`.
     package var hostnames: [String] = []
+    /// Whether an IP address is that of a proxy whose fields `X-Forwarded-…` count.
+    package var isProxy: @Sendable (String) -> Bool = { _ in false }
     /// 0 picks a free port.
     package var port: Int
     /// Path of the control socket, in a folder for the operator only.

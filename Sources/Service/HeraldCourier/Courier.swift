@@ -25,6 +25,8 @@ package final class Courier: Sendable {
     private let loops: PerLoop<CourierLoop>
     private let renewals: AsyncStream<Void>
     private let renewal: AsyncStream<Void>.Continuation
+    private let announcements: AsyncStream<Void>
+    private let announcement: AsyncStream<Void>.Continuation
     /// The token key before any device could connect.
     private let firstTokenKey: UInt32
 
@@ -59,6 +61,7 @@ package final class Courier: Sendable {
         self.loops = loops
         firstTokenKey = services.tokens.newestKey
         (renewals, renewal) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+        (announcements, announcement) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
         var listener = listener
         listener.expectsIdleConnections = true
         listener.unsentBytes = configuration.outboundBytes
@@ -104,6 +107,7 @@ package final class Courier: Sendable {
         await withTaskGroup { group in
             group.addTask { await self.runSweeps() }
             group.addTask { await self.runRenewals() }
+            group.addTask { await self.runAnnouncements() }
             await state.requests.run()
             group.cancelAll()
         }
@@ -128,6 +132,9 @@ package final class Courier: Sendable {
 
     /// Connections of devices, for the ledger.
     package var sightings: DeviceSightings { state.sightings }
+
+    /// Notes those devices of a part that are connected now; each device is in one of `parts` parts.
+    package func noteConnected(part: Int, of parts: Int) { state.noteConnected(part: part, of: parts) }
 
     /// The devices of a cluster's node that wait for their turn to arrive.
     package var waitingArrivals: Int { state.requests.waitingArrivals }
@@ -166,6 +173,19 @@ package final class Courier: Sendable {
         renewal.yield()
     }
 
+    /// Sends connected devices that are subscribed to it what the service announces now.
+    ///
+    /// Returns at once; the devices get it one after the other.
+    package func announce() {
+        announcement.yield()
+    }
+
+    private func runAnnouncements() async {
+        for await _ in announcements {
+            do { try await eachInTurn(state.connections.links) { $0.announce() } } catch { return }
+        }
+    }
+
     private func runRenewals() async {
         var key = firstTokenKey
         for await _ in renewals {
@@ -180,15 +200,19 @@ package final class Courier: Sendable {
     }
 
     private func renewTokens(of links: [MQTTConnectionLink]) async throws {
-        let share = max(1, configuration.tokenRenewalsPerSecond / 10)
-        for start in stride(from: 0, to: links.count, by: share) {
-            if start > 0 { try await Task.sleep(for: .milliseconds(100)) }
-            for link in links[start..<min(start + share, links.count)] { link.renewTokens() }
-        }
+        try await eachInTurn(links) { $0.renewTokens() }
         logger.info(
             "sent connected devices their tokens under the newest token key",
             metadata: ["connections": "\(links.count)"]
         )
+    }
+
+    private func eachInTurn(_ links: [MQTTConnectionLink], _ body: (MQTTConnectionLink) -> Void) async throws {
+        let share = max(1, configuration.tokenRenewalsPerSecond / 10)
+        for start in stride(from: 0, to: links.count, by: share) {
+            if start > 0 { try await Task.sleep(for: .milliseconds(100)) }
+            for link in links[start..<min(start + share, links.count)] { body(link) }
+        }
     }
 
     private func runSweeps() async {

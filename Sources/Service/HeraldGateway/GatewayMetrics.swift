@@ -54,6 +54,14 @@ struct GatewayMetrics: Sendable {
         refused[refusalReason]?.increment()
     }
 
+    /// Counts a request that a drill refused with a status of its own; its reason may be any text, so it is not a label.
+    func countDrilled(_ status: ReplyStatus) {
+        Counter(
+            label: MetricName.providerRequests,
+            dimensions: [("status", "\(status.rawValue)"), ("reason", "drill")]
+        ).increment()
+    }
+
     /// Counts a connection that Herald cut off.
     func countCutOff(_ reason: CutOffReason) {
         ended[reason]?.increment()

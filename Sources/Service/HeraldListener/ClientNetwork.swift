@@ -93,6 +93,11 @@ package struct AddressRange: Hashable, Sendable, CustomStringConvertible {
         self.length = 128 - bits + length
     }
 
+    /// Whether an address in words is in the range.
+    package func contains(_ text: String) -> Bool {
+        (try? SocketAddress(ipAddress: text, port: 0)).flatMap(ClientAddress.init).map(contains) ?? false
+    }
+
     package func contains(_ other: ClientAddress) -> Bool {
         let high = Self.mask(length)
         let low = Self.mask(length - 64)

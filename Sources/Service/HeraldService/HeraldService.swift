@@ -40,10 +40,14 @@ package struct HeraldService: Service {
         }
     }
 
+    /// The parts that a program in the same process moves.
+    package var controls: ServiceControls { ServiceControls(assembly) }
+
     /// Closes a service that does not come to run.
     package func close() async {
         await assembly.storage.close()
         ServeRecord.remove(from: assembly.folder)
+        lock.release()
     }
 
     /// Opens the listeners, announces their addresses, and serves until it is told to stop.
@@ -55,6 +59,8 @@ package struct HeraldService: Service {
         // A killed service leaves its socket behind. We hold the folder's lock, so nobody listens on it.
         unlink(folder.controlSocketPath)
         let audit = AuditFile(folder: folder.auditPath, logger: assembly.logger)
+        // A program that has run several services may still hold this one.
+        defer { lock.release() }
         defer {
             audit.close()
             unlink(folder.controlSocketPath)
@@ -80,6 +86,9 @@ package struct HeraldService: Service {
         let started = assembly.clock.now()
         try assembly.storage.cluster?.check()
         let access = try ConsoleAccess(for: assembly)
+        // Before the first request can come.
+        assembly.trials.catcher.start(configuration.catches)
+        assembly.trials.drills.allowsPayloadDrills = configuration.allowsPayloadDrills
         let ports = try await assembly.listeners.open()
         let watches = ServiceWatches(assembly, devicePort: ports.device)
         let console = try ServiceConsole(
@@ -91,8 +100,6 @@ package struct HeraldService: Service {
             metrics: process.metrics,
             started: started
         )
-        assembly.trials.catcher.start(configuration.catches)
-        assembly.trials.drills.allowsPayloadDrills = configuration.allowsPayloadDrills
         try await assembly.trials.cluster?.start()
         try await assembly.drillOperations.configure(configuration.drills)
         let services = try ServiceList(assembly, process: process, watches: watches, console: console).services(

@@ -44,7 +44,7 @@ package struct TrustError: CodedError {
         case unexpected
     }
 
-    /// The remedy for a lost or damaged file of the trust folder.
+    /// The remedy for a lost or damaged file of the trust folder that only a backup has.
     package static let copyFromBackup = "stop the service, and copy the file from a backup (docs/operations/backup.md)"
 
     package let code: Code

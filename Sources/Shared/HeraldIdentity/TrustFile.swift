@@ -95,7 +95,20 @@ package enum TrustFile {
     }
 
     private static func missing(_ path: String) -> TrustError {
-        TrustError(.missing, "\(path) is missing: \(TrustError.copyFromBackup)")
+        TrustError(
+            .missing,
+            "\(path) is missing: \(isWrittenAgain(path) ? "restart the service, which writes it again" : TrustError.copyFromBackup)"
+        )
+    }
+
+    /// The remedy for a damaged file of the trust folder.
+    package static func remedy(forDamaged path: String) -> String {
+        isWrittenAgain(path) ? "remove it, and restart the service, which writes it again" : TrustError.copyFromBackup
+    }
+
+    /// Whether a start of the service writes a file that is missing.
+    private static func isWrittenAgain(_ path: String) -> Bool {
+        path.hasSuffix("/ca.pem") || path.hasSuffix("/server.pem")
     }
 
     /// Creates a folder of mode 0700, or checks the mode of an existing one.

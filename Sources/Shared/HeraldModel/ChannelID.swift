@@ -39,6 +39,12 @@ package struct ChannelID: Hashable, Sendable {
         return ChannelID(bytes: bytes).map { .channel($0) } ?? .unknown
     }
 
+    /// Reads an identifier in either alphabet; nil for another text.
+    package init?(_ text: String) {
+        guard case .channel(let id) = ChannelID.read(text.utf8) else { return nil }
+        self = id
+    }
+
     /// Makes an identifier from its sixteen bytes; nil for another number.
     package init?(bytes: [UInt8]) {
         guard bytes.count == 16 else { return nil }
@@ -49,9 +55,7 @@ package struct ChannelID: Hashable, Sendable {
     /// Reads the last level of a topic.
     /// - Returns: nil for any other spelling than ``topicLevel``: topics are compared byte for byte.
     package init?(topicLevel text: String) {
-        guard case .channel(let id) = ChannelID.read(text.utf8), id.topicLevel.utf8.elementsEqual(text.utf8) else {
-            return nil
-        }
+        guard let id = ChannelID(text), id.topicLevel.utf8.elementsEqual(text.utf8) else { return nil }
         self = id
     }
 

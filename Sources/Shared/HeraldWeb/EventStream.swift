@@ -1,3 +1,4 @@
+import HTTPTypes
 package import Hummingbird
 import HummingbirdCore
 package import NIOCore
@@ -75,10 +76,12 @@ package struct EventStream: Sendable {
     }
 
     package var response: Response {
-        Response(
+        var headers: HTTPFields = [.contentType: "text/event-stream", .cacheControl: "no-store"]
+        // A proxy that collects answers would keep the events: this is how nginx is told.
+        if let buffering = HTTPField.Name("x-accel-buffering") { headers[buffering] = "no" }
+        return Response(
             status: .ok,
-            // A proxy that collects answers would keep the events.
-            headers: [.contentType: "text/event-stream", .cacheControl: "no-store"],
+            headers: headers,
             body: ResponseBody { writer in
                 defer { end() }
                 let (signals, continuation) = AsyncStream.makeStream(

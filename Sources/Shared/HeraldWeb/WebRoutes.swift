@@ -135,7 +135,7 @@ package struct WebRoutes<Context: RequestContext> {
         }
     }
 
-    /// Refuses a parameter that the route does not have, and one that comes twice.
+    /// Refuses a parameter that the route does not have, and one that comes more often than the route names it.
     private static func check(_ request: Request, _ known: [String]) throws {
         var rest = known
         for (name, _) in request.uri.queryParameters {
@@ -143,9 +143,11 @@ package struct WebRoutes<Context: RequestContext> {
             if let place = rest.firstIndex(of: name) {
                 rest.remove(at: place)
             } else if known.contains(name) {
-                throw WebRefusal(400, "the parameter \(name) appears more than once")
+                let most = known.count { $0 == name }
+                throw WebRefusal(400, "the parameter \(name) appears more than \(most == 1 ? "once" : "\(most) times")")
             } else {
-                let names = known.isEmpty ? "this request has none" : "they are \(known.joined(separator: ", "))"
+                let all = known.enumerated().filter { !known.prefix($0.offset).contains($0.element) }.map(\.element)
+                let names = all.isEmpty ? "this request has none" : "they are \(all.joined(separator: ", "))"
                 throw WebRefusal(400, "unknown parameter `\(name)`: \(LikelyKey.words(name, in: known) ?? names)")
             }
         }

@@ -1,3 +1,4 @@
+import Crypto
 import Foundation
 import HeraldModel
 import HeraldTestSupport
@@ -13,10 +14,11 @@ struct DeviceFolderTests {
     private let trust: TestTrust
     private let folder: DeviceFolder
     private let service = DeviceFolder.Service(
-        host: "push.example.com",
-        port: 5223,
-        activation: "https://push.example.com:2191"
+        addresses: [.init(host: "push.example.com", port: 5223, activation: 2191)],
+        announcementKey: key.publicKey.x963Representation.base64EncodedString(),
+        announcement: 7
     )
+    private static let key = P256.Signing.PrivateKey()
 
     init() async throws {
         trust = try await TestTrust()
@@ -45,15 +47,79 @@ struct DeviceFolderTests {
         #expect(names.sorted() == ["ca.pem", "identity.pem", "service.json"])
     }
 
-    @Test func `service.json has snake_case names`() async throws {
+    @Test func `service.json has snake_case names, and at least one address`() async throws {
         try await save()
         let text = try String(contentsOfFile: folder.servicePath, encoding: .utf8)
-        #expect(text.contains(#""host" : "push.example.com""#) && !text.contains("server_name"))
-        try Data(#"{"host":"a","port":1,"server_name":"b","activation":"https://c"}"#.utf8)
-            .write(to: URL(fileURLWithPath: folder.servicePath))
-        #expect(try folder.service().serverName == "b")
-        try Data("{}".utf8).write(to: URL(fileURLWithPath: folder.servicePath))
-        #expect(throws: EnrollmentError(.folder, "")) { try folder.service() }
+        #expect(text.contains(#""host" : "push.example.com""#) && text.contains(#""announcement_key" : "#))
+        for wrong in ["{}", #"{"addresses":[],"announcement":1,"announcement_key":""}"#] {
+            try Data(wrong.utf8).write(to: URL(fileURLWithPath: folder.servicePath))
+            #expect(throws: EnrollmentError(.folder, "")) { try folder.service() }
+        }
+    }
+
+    // MARK: - Announcements
+
+    private func announcement(_ version: Int64, _ hosts: [String], key: P256.Signing.PrivateKey = key) throws -> String
+    {
+        try Announcement(
+            version: version,
+            addresses: hosts.map { .init(host: $0, port: 5223, activation: 2191) },
+            authorities: [trust.folder.root.der]
+        ).signed(with: key)
+    }
+
+    @Test func `a newer announcement replaces addresses and authorities`() async throws {
+        try await save()
+        #expect(try folder.take(try announcement(8, ["a.example.com", "b.example.com"]))?.version == 8)
+        #expect(try folder.service().addresses.map(\.host) == ["a.example.com", "b.example.com"])
+        #expect(try folder.authorities() == DeviceFolder.pem([trust.folder.root.der]))
+        // One without addresses leaves those that the device has.
+        #expect(try folder.take(try announcement(9, []))?.version == 9)
+        #expect(try folder.service().addresses.map(\.host) == ["a.example.com", "b.example.com"])
+    }
+
+    @Test func `a connection and renewals that take announcements at once leave the newest`() async throws {
+        try await save()
+        let texts = try (8...40).map { try announcement(Int64($0), ["host-\($0).example.com"]) }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for text in texts { group.addTask { _ = try folder.take(text) } }
+            try await group.waitForAll()
+        }
+        #expect(try folder.service().announcement == 40)
+        #expect(try folder.service().addresses.map(\.host) == ["host-40.example.com"])
+    }
+
+    @Test func `an earlier announcement is not taken`() async throws {
+        try await save()
+        for version in [1, 6, 7] as [Int64] {
+            #expect(try folder.take(try announcement(version, ["a.example.com"])) == nil)
+        }
+        #expect(try folder.service() == service)
+    }
+
+    @Test func `an announcement of another key is not taken, nor one that was changed`() async throws {
+        try await save()
+        let foreign = try announcement(8, ["a.example.com"], key: P256.Signing.PrivateKey())
+        let (own, other) = (try announcement(8, ["a.example.com"]), try announcement(8, ["b.example.com"]))
+        let (a, b) = (own.split(separator: "."), other.split(separator: "."))
+        let longSigned = String(repeating: "A", count: Announcement.maximumBytes + 1)
+        for wrong in [foreign, "\(a[0]).\(b[1]).\(a[2])", "\(a[0]).\(a[1])", "", "..", own + ".x", longSigned] {
+            #expect(throws: EnrollmentError(.untrusted, "")) { try folder.take(wrong) }
+        }
+        #expect(try folder.service() == service)
+    }
+
+    @Test func `a setting makes its address the preferred one, with the port of the device's present one`() async throws
+    {
+        try await save()
+        try folder.prefer(try ServiceAddress("new.example.com:443"), port: nil)
+        #expect(
+            try folder.service().addresses.map { "\($0.host):\($0.port):\($0.activation)" } == [
+                "new.example.com:5223:443", "push.example.com:5223:2191",
+            ]
+        )
+        try folder.prefer(try ServiceAddress("push.example.com"), port: 8883)
+        #expect(try folder.service().addresses.first?.port == 8883)
     }
 
     @Test func `an identity is overwritten only with replace`() async throws {
@@ -167,7 +233,7 @@ struct NextCredentialTests {
                 apps: []
             )
         )
-        let before = client.connector.context
+        let before = client.context
         let key = DeviceKey()
         let next = try await trust.folder.devices.renew(
             device.id,
@@ -181,7 +247,7 @@ struct NextCredentialTests {
             expected: device.id
         )
         try client.replaceCredential(identity.credential)
-        #expect(client.connector.context !== before)
+        #expect(client.context !== before)
         let other = try DeviceCredential(pem: Array(try await trust.device("bell").pem.utf8))
         #expect(throws: DeviceError(.badIdentity, "")) { try client.replaceCredential(other) }
     }

@@ -66,7 +66,11 @@ struct DeviceRenewalTests {
             try folder.save(
                 identity: Array(pem.utf8),
                 authority: Array(pem.utf8),
-                service: .init(host: "localhost", port: 5223, activation: "https://localhost:2191"),
+                service: DeviceFolder.Service(
+                    addresses: [.init(host: "localhost", port: 5223, activation: 2191)],
+                    announcementKey: "",
+                    announcement: 1
+                ),
                 replaces: false
             )
         }

@@ -148,7 +148,7 @@ private enum HTTP2Check {
 
     private static func reply(to request: PendingRequest) -> Reply {
         request.received.isDropped || request.body.isEmpty
-            ? Reply(status: .badRequest, body: Array(#"{"reason":"PayloadEmpty"}"#.utf8)) : .accepted
+            ? Reply(status: ReplyStatus(rawValue: 400), body: Array(#"{"reason":"PayloadEmpty"}"#.utf8)) : .accepted
     }
 
     /// Takes all frames, and checks that they are whole.

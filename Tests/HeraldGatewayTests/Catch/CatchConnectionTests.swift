@@ -106,19 +106,34 @@ struct `a connection whose requests are caught` {
         #expect(caught.map(\.tag) == [nil, "inner"])
     }
 
-    @Test func `keeps a request without an answer`() throws {
+    @Test(
+        arguments: [
+            (.silence(isAccepted: false), "gets no answer"), (.drop, "gets no answer"),
+            (.reset(isAccepted: false), "INTERNAL_ERROR"), (.refuseStream, "may be sent again"),
+            (.silence(isAccepted: true), "deliver"), (.reset(isAccepted: true), "deliver"),
+        ] as [(Drill.Kind, String)]
+    )
+    func `keeps a request without an answer, and what a drill did to it`(kind: Drill.Kind, words: String) throws {
         fixture.catcher.start(.all)
-        let drill = Drill(
-            kind: .silence(isAccepted: false),
-            target: .everybody,
-            share: 1,
-            duration: .seconds(60),
-            seed: 1
-        )
-        #expect(fixture.drills.start(drill) != nil)
-        _ = try connected.ask(fields)
+        #expect(fixture.drills.start(Drill(kind: kind, duration: .seconds(60), seed: 1)) != nil)
+        #expect(try connected.ask(fields) == nil)
         let message = try #require(caught.first)
-        #expect(message.status == nil && message.explanation?.contains("drill") == true)
+        #expect(message.status == nil && message.reason == nil && message.answered == nil)
+        #expect(message.sender == .key(fixture.key.id) && message.id != nil)
+        let explanation = try #require(message.explanation)
+        #expect(explanation.contains(words), "\(explanation)")
+    }
+
+    @Test func `keeps a drill's own status and reason`() throws {
+        fixture.catcher.start(.all)
+        for reason in ["a \"tea\"", nil] {
+            let kind = Drill.Kind.refuseAs(status: 418, reason: reason, retryAfter: .seconds(3))
+            #expect(fixture.drills.start(Drill(kind: kind, first: 1, duration: .seconds(60), seed: 1)) != nil)
+            _ = try connected.ask(fields)
+            let message = try #require(caught.first)
+            #expect(message.status == 418 && message.reason == reason && message.retryAfter == 3)
+            #expect(message.answered == fixture.now && message.explanation?.contains("refuses it") == true)
+        }
     }
 
     @Test func `keeps notifications of the binary interface, with their status`() async throws {

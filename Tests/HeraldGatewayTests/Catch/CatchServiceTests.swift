@@ -46,6 +46,10 @@ struct CatchServiceTests {
         service.keep(message(String(repeating: "d", count: 3000)))
         #expect(texts(service).map(\.first) == ["d"])
         #expect(service.state.bytes > 3000)
+        var foreign = message("e")
+        foreign.unopenedToken = String(repeating: "f", count: 4000)
+        service.keep(foreign)
+        #expect(service.state.bytes > 4000)
     }
 
     @Test func `removed messages leave their memory to others`() {

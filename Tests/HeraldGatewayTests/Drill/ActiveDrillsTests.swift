@@ -94,8 +94,8 @@ struct `active drills` {
         }
         let answers = (0..<5).map { _ in drills.judge(subject, now: begin)?.verdict.outcome }
         let (many, away) = (
-            DrillVerdict.Outcome.refuse(.tooManyRequests, retryAfter: nil),
-            DrillVerdict.Outcome.refuse(.serviceUnavailable, retryAfter: nil)
+            Drill.Kind.refuse(.tooManyRequests, retryAfter: nil),
+            Drill.Kind.refuse(.serviceUnavailable, retryAfter: nil)
         )
         #expect(answers == [many, many, away, nil, nil])
         #expect(drills.entries.map(\.hits) == [2, 1])
@@ -183,7 +183,7 @@ struct `active drills` {
         _ = drills.start(drill(.latency(.seconds(2) ... .seconds(2))), isConfigured: false, now: begin)
         let judged = drills.judge(subject, now: begin)
         let (verdict, hits) = try #require(judged)
-        #expect(verdict.outcome == .refuse(.tooManyRequests, retryAfter: 30))
+        #expect(verdict.outcome == .refuse(.tooManyRequests, retryAfter: .seconds(30)))
         #expect(verdict.latency == .seconds(2))
         #expect(verdict.cause == "drill 1")
         #expect(hits == ["refuse", "latency"])
@@ -216,6 +216,13 @@ struct `active drills` {
             text == "refuse with 429 TooManyRequests and retry-after 30, for 12.5 % of the requests, one device token"
         )
         #expect("\(drill(.latency(.milliseconds(200) ... .seconds(2))))" == "answer after 200 to 2000 ms")
+        let odd = Drill.Kind.refuseAs(status: 418, reason: "a \"tea\"\u{1b}", retryAfter: .seconds(3))
+        #expect("\(drill(odd))" == #"refuse with 418 "a \"tea\"\u001b" and retry-after 3"#)
+        #expect("\(drill(.refuseAs(status: 502, reason: nil, retryAfter: nil)))" == "refuse with 502 without a body")
+        #expect("\(drill(.reset(isAccepted: true), first: 1))" == "accept and reset the stream, once")
+        #expect("\(drill(.reset(isAccepted: false)))" == "lose and reset the stream")
+        #expect("\(drill(.refuseStream))" == "refuse the stream")
+        #expect("\(drill(.goAway(.shutdown, isTwoStep: true)))" == "GOAWAY in two steps with Shutdown")
     }
 }
 
@@ -261,12 +268,14 @@ struct `a payload's drill` {
     @Test func `says what becomes of the request`() throws {
         #expect(try read(#"{"reason":"Unregistered"}"#)?.outcome == .refuse(.unregistered, retryAfter: nil))
         let late = try read(#"{"reason":"TooManyRequests","retry-after":30,"latency":0.5}"#)
-        #expect(late?.outcome == .refuse(.tooManyRequests, retryAfter: 30))
+        #expect(late?.outcome == .refuse(.tooManyRequests, retryAfter: .seconds(30)))
         #expect(late?.latency == .milliseconds(500))
         #expect(try read(#"{"latency":2}"#)?.outcome == nil)
         #expect(try read(#"{"silence":"lost"}"#)?.outcome == .silence(isAccepted: false))
         #expect(try read(#"{"silence":"accepted"}"#)?.outcome == .silence(isAccepted: true))
         #expect(try read(#"{"connection":"drop"}"#)?.outcome == .drop)
+        #expect(try read(#"{"connection":"reset"}"#)?.outcome == .reset(isAccepted: false))
+        #expect(try read(#"{"connection":"refuse-stream"}"#)?.outcome == .refuseStream)
         #expect(try read(#"{"connection":"goaway"}"#)?.outcome == .goAway(nil))
         #expect(try read(#"{"connection":"shutdown"}"#)?.outcome == .shutdown)
     }

@@ -64,6 +64,64 @@ struct `a connection in a drill` {
         #expect(answer.body == #"{"reason":"Unregistered","timestamp":\#(fixture.now.milliseconds)}"#)
     }
 
+    @Test func `refuses with any status and text, and adds nothing to them`() throws {
+        start(.refuseAs(status: 503, reason: "a \"tea\"\n", retryAfter: nil))
+        let answer = try #require(try connected.ask(fields))
+        #expect(answer.status == "503" && answer.fields["retry-after"] == nil)
+        #expect(answer.body == #"{"reason":"a \"tea\"\n"}"#)
+        #expect(answer.fields["content-type"] == "application/json" && answer.fields["apns-id"] != nil)
+        let explained = try #require(try connected.ask(fields + [("herald-explain", "1")]))
+        #expect(explained.body.hasPrefix(#"{"reason":"a \"tea\"\n","explanation":"drill 1 refuses it"#))
+        #expect(explained.fields["herald-explanation"] == nil)
+        #expect(fixture.post.discarded == [.refusedByDrill, .refusedByDrill])
+    }
+
+    @Test(arguments: [400, 418, 499, 500, 599])
+    func `refuses without a body`(status: Int) throws {
+        start(.refuseAs(status: status, reason: nil, retryAfter: .seconds(7)))
+        let answer = try #require(try connected.ask(fields))
+        #expect(answer.status == "\(status)" && answer.fields["retry-after"] == "7")
+        #expect(answer.body.isEmpty && answer.isEnded && answer.fields["content-type"] == nil)
+        let explained = try #require(try connected.ask(fields + [("herald-explain", "1")]))
+        #expect(explained.body.isEmpty)
+        #expect(explained.fields["herald-explanation"]?.hasPrefix("drill 1 refuses it") == true)
+    }
+
+    @Test(
+        arguments: [
+            (.reset(isAccepted: false), 2, [.lostByDrill], []),
+            (.reset(isAccepted: true), 2, [], [.answerWithheldByDrill]), (.refuseStream, 7, [.refusedByDrill], []),
+        ] as [(Drill.Kind, UInt32, [JournalState], [JournalState])]
+    )
+    func `resets the stream in place of an answer`(
+        kind: Drill.Kind,
+        code: UInt32,
+        discarded: [JournalState],
+        noted: [JournalState]
+    ) throws {
+        start(kind)
+        let frames = try burst([11])
+        #expect(frames.compactMap(\.errorCode) == [code])
+        #expect(connected.peer.answers(frames).isEmpty)
+        #expect(fixture.post.discarded == discarded && fixture.post.noted == noted)
+        // More than a client may provoke, one after the other.
+        let streams = stride(from: UInt32(13), to: 1013, by: 2)
+        #expect(try streams.flatMap { try burst([$0]).compactMap(\.errorCode) } == streams.map { _ in code })
+        _ = fixture.drills.stopAll()
+        #expect(connected.peer.answers(try burst([1013])).mapValues(\.status) == [1013: "200"])
+        // It holds no stop.
+        connected.connection?.stop()
+        #expect(goAways(try connected.sent()).map(\.last) == [1013])
+        #expect(!connected.isOpen)
+    }
+
+    @Test func `resets the stream of an acceptance, not of a refusal`() throws {
+        start(.reset(isAccepted: true))
+        fixture.post.decide(.refused(.tooManyRequests, since: nil))
+        #expect(try connected.ask(fields)?.status == "429")
+        #expect(fixture.post.noted.isEmpty)
+    }
+
     @Test func `fails the first requests, and then none`() throws {
         let drill = Drill(
             kind: .refuse(.serviceUnavailable, retryAfter: nil),
@@ -245,6 +303,63 @@ struct `a connection in a drill` {
         let frames = try connected.sent()
         #expect(connected.peer.answers(frames).mapValues(\.status) == [11: "200", 13: "200"])
         #expect(!connected.isOpen)
+    }
+
+    private let pong = RawFrame(RawFrame.ping, flags: 1, Array(repeating: 0, count: 8)).bytes
+
+    @Test func `sends GOAWAY in two steps, and answers what comes in between`() throws {
+        let kept = Kept()
+        fixture.post.settle { kept.envelope = $0 }
+        _ = try burst([11])
+        let first = kept.envelope
+        fixture.post.settle { $0.completion?.settle(.accepted) }
+        start(.goAway(.shutdown, isTwoStep: true))
+        var frames = try burst([13, 15])
+        #expect(goAways(frames).map(\.last) == [0x7FFF_FFFF])
+        #expect(goAways(frames).map(\.text) == [""])
+        // Before it, the PING would say nothing.
+        #expect(
+            frames.map(\.type).filter { $0 == RawFrame.goAway || $0 == RawFrame.ping } == [
+                RawFrame.goAway, RawFrame.ping,
+            ]
+        )
+        #expect(connected.peer.answers(frames).mapValues(\.status) == [13: "200", 15: "200"])
+        frames = try burst([17])
+        #expect(goAways(frames).isEmpty && connected.peer.answers(frames)[17]?.status == "200")
+        // What arrives with the PING's answer was sent before it was known that it is too late.
+        try connected.receive(pong + RawPeer.request(19, fields))
+        frames = try connected.sent()
+        #expect(goAways(frames).map(\.last) == [19])
+        #expect(goAways(frames).map(\.text) == [#"{"reason":"Shutdown"}"#])
+        #expect(connected.peer.answers(frames)[19]?.status == "200")
+        let envelopes = fixture.post.envelopes.count
+        #expect(try burst([21]).isEmpty && fixture.post.envelopes.count == envelopes && connected.isOpen)
+        first?.completion?.settle(.accepted)
+        #expect(connected.peer.answers(try connected.sent()).mapValues(\.status) == [11: "200"])
+        #expect(!connected.isOpen)
+    }
+
+    @Test func `sends the second GOAWAY after a time to a client that answers no PING`() throws {
+        start(.goAway(nil, isTwoStep: true))
+        #expect(goAways(try burst([11])).map(\.last) == [0x7FFF_FFFF])
+        connected.pass(.seconds(4))
+        #expect(goAways(try burst([13])).isEmpty && connected.isOpen)
+        connected.pass(.seconds(2))
+        #expect(goAways(try connected.sent()).map(\.last) == [13])
+        #expect(!connected.isOpen)
+    }
+
+    @Test func `a stop ends a connection between two GOAWAYs at once`() throws {
+        start(.goAway(.internalServerError, isTwoStep: true))
+        _ = try burst([11])
+        connected.connection?.stop()
+        #expect(goAways(try connected.sent()).map(\.text) == [#"{"reason":"Shutdown"}"#])
+        #expect(!connected.isOpen)
+    }
+
+    @Test func `a PING's answer without that drill ends nothing`() throws {
+        try connected.receive(pong)
+        #expect(try connected.sent().isEmpty && connected.isOpen)
     }
 
     @Test func `drops the connection without GOAWAY`() throws {

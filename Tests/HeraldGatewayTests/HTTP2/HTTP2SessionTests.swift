@@ -176,7 +176,7 @@ struct `an HTTP/2 session` {
         exchange.session.reply(to: requests[0], .accepted)
         exchange.session.reply(
             to: requests[1],
-            Reply(status: .gone, body: Array("{}".utf8), retryAfter: Array("9".utf8))
+            Reply(status: ReplyStatus(rawValue: 410), body: Array("{}".utf8), retryAfter: Array("9".utf8))
         )
         let answers = exchange.peer.answers(exchange.sent())
         #expect(
@@ -254,7 +254,7 @@ struct `an HTTP/2 session` {
         exchange.receive(RawPeer.request(1, body: [UInt8](repeating: 32, count: 65_535), ends: false))
         let request = try #require(exchange.requests().first)
         #expect(request.body.count == 5121)
-        exchange.session.reply(to: request, Reply(status: .payloadTooLarge, body: Array("{}".utf8)))
+        exchange.session.reply(to: request, Reply(status: ReplyStatus(rawValue: 413), body: Array("{}".utf8)))
         let frames = exchange.sent()
         #expect(exchange.peer.answers(frames)[1]?.status == "413")
         #expect(frames.last?.errorCode == 0)
@@ -267,7 +267,7 @@ struct `an HTTP/2 session` {
         exchange.receive(RawPeer.request(1, body: [UInt8](repeating: 32, count: 60_000)))
         let request = try #require(exchange.requests().first)
         #expect(request.received.byteCount == 60_000)
-        exchange.session.reply(to: request, Reply(status: .payloadTooLarge, body: Array("{}".utf8)))
+        exchange.session.reply(to: request, Reply(status: ReplyStatus(rawValue: 413), body: Array("{}".utf8)))
         let frames = exchange.sent()
         #expect(exchange.peer.answers(frames)[1]?.isEnded == true)
         #expect(!frames.contains { $0.type == RawFrame.reset })
@@ -305,7 +305,7 @@ struct `an HTTP/2 session` {
         let exchange = try Exchange { $0.requestsInHand = 1 }
         exchange.open()
         exchange.receive(RawPeer.request(1))
-        exchange.session.leaveUnanswered(try #require(exchange.requests().first), resets: true)
+        exchange.session.leaveUnanswered(try #require(exchange.requests().first), reset: .internalError)
         let resets = exchange.sent().filter { $0.type == RawFrame.reset }
         #expect(resets.map(\.errorCode) == [2], "INTERNAL_ERROR: nobody knows what happened")
         exchange.receive(RawPeer.request(3))
@@ -357,7 +357,7 @@ struct `an HTTP/2 session` {
         exchange.receive(RawPeer.preface + RawFrame(RawFrame.settings, [0, 4, 0, 0, 0, 0]).bytes)
         exchange.receive(RawPeer.request(1, ends: false) + RawPeer.request(3))
         let request = try #require(exchange.requests().first)
-        exchange.session.reply(to: request, Reply(status: .gone, body: Array("{}".utf8)))
+        exchange.session.reply(to: request, Reply(status: ReplyStatus(rawValue: 410), body: Array("{}".utf8)))
         _ = exchange.sent()
         exchange.now = exchange.now + .seconds(11)
         #expect(exchange.session.sweep(now: exchange.now))

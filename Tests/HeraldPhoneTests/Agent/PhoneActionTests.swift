@@ -267,6 +267,7 @@ import Testing
         #"{"do":"act","id":"n1","action":"reply","text":"yes"}"#, #"{"do":"permit","topic":"a.b","allow":["alert"]}"#,
         #"{"do":"permit","topic":"a.b","allow":["alert"],"style":"none"}"#,
         #"{"do":"categories","topic":"a.b","categories":{}}"#,
+        #"{"do":"subscribe","topic":"a.b","channel":"c"}"#, #"{"do":"unsubscribe","topic":"a.b","channel":"c"}"#,
         #"{"do":"set","languages":["de"],"muted":true}"#, #"{"do":"remove","topic":"a.b"}"#, #"{"do":"clear"}"#,
     ])
     func `actions are the same in JSON`(_ text: String) throws {
@@ -288,6 +289,7 @@ import Testing
             #"{"do":"categories","topic":"a","categories":{"B":{"actions":[{"identifier":"c"}]}}}"#,
             "categories: an action of B has no"
         ),
+        (#"{"do":"subscribe","topic":"a"}"#, "needs the text \"channel\""),
         (#"{"do":"set","muted":1}"#, "true or false"), (#"{"do":"set","mute":true}"#, "needs one of"),
     ])
     func `wrong actions are told in words`(_ text: String, _ words: String) throws {

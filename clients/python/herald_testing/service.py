@@ -295,7 +295,7 @@ class Herald:
         folder = self._path("device")
         command = [
             self._binary, "agent", "run", "--identity", str(identity), "--folder", str(folder), "--json",
-            "--service", f"{self.host}:{self.device_port}", "--ca", str(self.ca),
+            "--service", self.host, "--device-port", str(self.device_port), "--ca", str(self.ca),
         ]
         device: str = enrolled["id"]
         begin = datetime.datetime.now(datetime.timezone.utc)

@@ -125,7 +125,7 @@ actor KitchenApp {
             say("the user's languages: \(languages.joined(separator: ", "))")
         case .notification(let notification): await take(notification)
         case .replaced: throw KitchenRefusal("another KitchenTimer runs on this device: only one can")
-        case .device: break
+        case .device, .channel: break
         }
         isSynced = false
         wake.yield()

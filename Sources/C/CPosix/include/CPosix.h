@@ -13,6 +13,10 @@ int herald_pipe(int ends[2]);
 int herald_spawn(pid_t *child, const char *path, const char *folder, char *const environment[], int standard_input,
                  int standard_output, int standard_error);
 
+/// Makes this process the parent of its descendants whose parent ends (PR_SET_CHILD_SUBREAPER of Linux).
+/// Returns 0, or -1 and sets errno.
+int herald_adopt_orphans(void);
+
 /// What Herald needs of `struct stat`, which belongs to a different Swift module from build to build.
 struct herald_status {
     unsigned mode;

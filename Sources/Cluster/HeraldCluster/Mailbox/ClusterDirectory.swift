@@ -80,7 +80,10 @@ package final class ClusterDirectory: ConnectionDirectory {
 
     package func holds(_ device: DeviceNumber, fence: UInt64) -> Bool { mailbox.fence(of: device) == fence }
 
-    package func isHeldElsewhere(_ device: DeviceNumber) -> Bool { rings.otherHolder(of: device) != nil }
+    package func isHeldElsewhere(_ device: DeviceNumber) -> Bool { otherHolder(of: device) != nil }
+
+    /// The other node to which a device is connected, if it lives.
+    package func otherHolder(of device: DeviceNumber) -> NodeName? { rings.otherHolder(of: device) }
 
     package func notifyHolders(of puts: [StoredPut]) { rings.stored(puts) }
 

@@ -51,4 +51,6 @@ package enum NodeMessageKind: String, Hashable, Sendable {
     case tallies
     /// A question for the state of the node.
     case state
+    /// An operator ends the connection of a device of the node.
+    case disconnect
 }

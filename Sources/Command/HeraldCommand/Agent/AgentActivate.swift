@@ -32,7 +32,7 @@ struct AgentActivate: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "The device's name, if the invitation has none. (default: this machine's name)",
+            "The device's name; that of the invitation comes before it. (default: this machine's name)",
             valueName: "text"
         )
     )
@@ -65,7 +65,8 @@ struct AgentActivate: AsyncParsableCommand {
         do {
             var activation = DeviceActivation(service: try ServiceAddress(service), folder: folder)
             activation.name = name
-            activation.devicePort = devicePort
+            activation.devicePort = try devicePort ?? settings.number(.devicePort, in: 1...65_535)
+            activation.service.compare(devicePort: activation.devicePort)
             activation.replaces = replace
             let credential = try await activation.activate(code: code)
             try report(credential, folder)
@@ -77,7 +78,7 @@ struct AgentActivate: AsyncParsableCommand {
     }
 
     private func report(_ credential: DeviceCredential, _ folder: DeviceFolder) throws {
-        let service = try folder.service()
+        let service = try folder.service().addresses[0]
         let connection = HostPort(host: service.host, port: service.port).description
         if json {
             return try Terminal.sayJSON(ActivationReport(id: credential.id.name, service: connection, folder: folder))
@@ -86,6 +87,17 @@ struct AgentActivate: AsyncParsableCommand {
         Terminal.say("service  \(connection)")
         Terminal.say("folder   \(folder.path)")
         Terminal.say("next     herald agent run --folder \(folder.path) --app com.example.app")
+    }
+}
+
+extension ServiceAddress {
+    /// Says on standard error if the two settings for ports name one, which is one of the two by mistake.
+    func compare(devicePort: Int?) {
+        guard devicePort == port else { return }
+        Terminal.complain(
+            "herald: service and device-port name the same port, \(port): service is the activation listener "
+                + "(\(ServiceAddress.defaultPort), unless the service has another), and device-port its port for devices (5223)"
+        )
     }
 }
 
@@ -112,7 +124,7 @@ struct AgentRenew: AsyncParsableCommand {
         let folder = try options.folder(try options.settings())
         do {
             let credential = try await folder.renew()
-            let service = try folder.service()
+            let service = try folder.service().addresses[0]
             let connection = HostPort(host: service.host, port: service.port).description
             if json {
                 return try Terminal.sayJSON(

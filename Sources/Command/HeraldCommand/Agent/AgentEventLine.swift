@@ -44,6 +44,12 @@ struct AgentEventLine {
     init(_ event: DeviceEvent, device: DeviceID) {
         switch event {
         case .connected: self.init("connected", ["device": .string(device.name)])
+        case .announced(let addresses, let authorities):
+            self.init(
+                "announced",
+                ["addresses": .array(addresses.map { .string($0) }), "authorities": Self.json(authorities)]
+            )
+        case .announcementRefused(let reason): self.init("announcement_refused", ["reason": .string(reason)])
         case .token(let token, let topic):
             self.init("token", ["topic": .string(topic.name), "token": .string(token.hex)])
         case .appRefused(let topic, let reason):
@@ -51,6 +57,7 @@ struct AgentEventLine {
         case .notification(let notification):
             let members: [String: JSON?] = [
                 "topic": .string(notification.topic.name),
+                "channel": notification.channel.map { .string($0) },
                 "apns_id": Self.json(notification.id?.description),
                 "push_type": Self.json(notification.pushType),
                 "priority": Self.json(notification.priority?.rawValue),
@@ -61,10 +68,17 @@ struct AgentEventLine {
             self.init("notification", members, payload: notification.payload)
         case .removed(let topic): self.init("removed", ["topic": .string(topic.name)])
         case .settingsTaken(let topic): self.init("settings_taken", ["topic": .string(topic.name)])
+        case .subscribed(let channel): self.init("channel", Self.members(of: channel))
+        case .channelRefused(let channel, let reason):
+            self.init("channel", Self.members(of: channel).merging(["refused": .string(reason)]) { $1 })
         case .disconnected(let reason, let pause):
             let seconds = pause.map { Double($0.wholeMilliseconds / 100) / 10 }
             self.init("disconnected", ["reason": .string(reason), "next_attempt": Self.json(seconds)])
         }
+    }
+
+    private static func members(of channel: DeviceChannel) -> [String: JSON?] {
+        ["topic": .string(channel.topic.name), "channel": .string(channel.id)]
     }
 
     private static func json(_ value: (some Encodable)?) -> JSON? {

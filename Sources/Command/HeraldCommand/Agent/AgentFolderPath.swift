@@ -27,18 +27,6 @@ struct AgentFolderPath {
     var device: DeviceFolder { DeviceFolder(path) }
     var socketPath: String { URL(fileURLWithPath: path).standardizedFileURL.path + "/run/agent.sock" }
 
-    /// The service of the device's activation; nil if the options name another one.
-    func service(unless peer: PeerOptions) throws -> DeviceFolder.Service? {
-        guard peer.service == nil, peer.data == nil, device.isActivated else { return nil }
-        return try device.service()
-    }
-
-    /// The authority of the device's activation; nil if the options name another one.
-    func authorities(unless peer: PeerOptions) throws -> [UInt8]? {
-        guard peer.ca == nil, peer.data == nil, device.isActivated else { return nil }
-        return try device.authorities()
-    }
-
     // MARK: - The agent of the folder
 
     /// Sends a request to the running agent.
@@ -65,6 +53,16 @@ struct AgentFolderPath {
             try PendingNotification.list(in: try await answer(to: request))
         } orFolder: {
             try await $0.pending(of: topic)
+        }
+    }
+
+    /// The device as it looks, from the running agent or from the folder.
+    func snapshot() async throws -> PhoneSnapshot {
+        try await throughAgent {
+            let answer = try await answer(to: ["do": .string("device")])
+            return try AgentReport.decoded(answer["device"] ?? .null, as: PhoneSnapshot.self)
+        } orFolder: {
+            await $0.snapshot()
         }
     }
 

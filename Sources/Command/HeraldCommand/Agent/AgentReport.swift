@@ -61,6 +61,16 @@ enum AgentReport {
             ["\(topic) was removed: its token no longer works"]
         case .settingsTaken(let topic):
             ["the service has confirmed the settings of \(topic)"]
+        case .announced(let addresses, let authorities):
+            [
+                "the service announces its addresses \(shown(addresses.joined(separator: ", "))) and \(authorities) "
+                    + (authorities == 1 ? "authority" : "authorities")
+            ]
+        case .announcementRefused(let reason):
+            ["an announcement of the service is not followed: \(shown(reason))"]
+        case .subscribed(let channel): ["\(channel.topic) is subscribed to channel \(channel.id)"]
+        case .channelRefused(let channel, let reason):
+            ["\(channel.topic) is not subscribed to channel \(channel.id): \(shown(reason))"]
         case .disconnected(let reason, let pause?):
             ["disconnected: \(shown(reason)); connecting again in \(seconds(pause)) s"]
         case .disconnected(let reason, nil):
@@ -69,8 +79,10 @@ enum AgentReport {
     }
 
     private static func head(_ notification: ReceivedNotification) -> String {
-        var head = "notification for \(notification.topic):"
-        if let id = notification.id { head += " apns-id \(id)" }
+        let kind = notification.channel.map { ("broadcast of channel \($0)", "apns-unique-id") }
+        let (name, key) = kind ?? ("notification", "apns-id")
+        var head = "\(name) for \(notification.topic):"
+        if let id = notification.id { head += " \(key) \(id)" }
         if let type = notification.pushType { head += " type \(type.rawValue)" }
         if let priority = notification.priority { head += " priority \(priority.rawValue)" }
         if let collapseID = notification.collapseID { head += " collapse-id \(shown(collapseID))" }
@@ -83,7 +95,9 @@ enum AgentReport {
     /// The lines for a display record.
     static func recordLines(_ value: JSON) throws -> [String] {
         let record = try decoded(value, as: DisplayRecord.self)
-        let kind = record.local.map { "local notification \(shown($0))" } ?? "notification"
+        let kind =
+            record.local.map { "local notification \(shown($0))" }
+            ?? record.channel.map { "broadcast of channel \(shown($0))" } ?? "notification"
         var lines = ["\(kind) for \(record.topic), \(record.received)"] + words(record)
         if let outcome = record.background { lines.append("  background run: \(outcome.rawValue)") }
         if let id = record.replacedBy { lines.append("  replaced by \(shown(id))") }
@@ -97,6 +111,13 @@ enum AgentReport {
     static func line(_ pending: PendingNotification) -> String {
         let rule = if case .every(let rule) = pending.notification.trigger { ", every \(rule)" } else { "" }
         return "\(shown(pending.notification.id)) of \(pending.topic): due \(time(pending.next))\(rule)"
+    }
+
+    /// The line for a subscription to a channel.
+    static func line(_ channel: PhoneSnapshot.Channel) -> String {
+        let newest = channel.newest.map { ", newest broadcast \(shown($0))" } ?? ""
+        let refused = channel.refused.map { ", refused: \(shown($0))" } ?? ""
+        return "channel \(shown(channel.id))\(newest)\(refused)"
     }
 
     private static func time(_ unixSeconds: Double) -> String {
@@ -131,6 +152,7 @@ enum AgentReport {
                 lines.append("  due \(time(pending.next)): \(shown(pending.id)): \(shown(text, limit: 8192))")
             }
             if let reason = app.refused { lines.append("  not registered: \(shown(reason))") }
+            lines += app.channels.map { "  " + line($0) }
         }
         for notification in device.notifications {
             let text = [notification.title, notification.subtitle, notification.body].compactMap { $0 }
@@ -144,7 +166,7 @@ enum AgentReport {
         return lines
     }
 
-    private static func decoded<Value: Decodable>(_ value: JSON, as type: Value.Type) throws -> Value {
+    static func decoded<Value: Decodable>(_ value: JSON, as type: Value.Type) throws -> Value {
         do {
             return try value.decode(type)
         } catch {

@@ -22,6 +22,9 @@ struct AgentRun: AsyncParsableCommand {
 
             When a connection ends, the device connects again after a pause.
 
+            --service names the activation listener, as for `herald agent activate`, and comes before the addresses that \
+            the folder knows; --device-port names the port for devices there.
+
             Every option may also be a key of a YAML file (--config) or an environment variable: identity, \
             HERALD_IDENTITY.
 
@@ -77,6 +80,14 @@ struct AgentRun: AsyncParsableCommand {
 
     @OptionGroup var peer: PeerOptions
 
+    @Option(
+        help: ArgumentHelp(
+            "The service's device port. (default: that of the activation, else 5223)",
+            valueName: "port"
+        )
+    )
+    var devicePort: Int?
+
     @OptionGroup var reconnect: ReconnectOptions
 
     @Flag(help: "Show notifications on the desktop too, through the notification service of the session bus.")
@@ -102,21 +113,23 @@ struct AgentRun: AsyncParsableCommand {
             let credential =
                 try identity.map { try DeviceCredential(pem: try SafeFile.read($0, isSecret: true)) }
                 ?? (folder ?? AgentFolderPath(path: AgentFolderPath.defaultPath)).device.credential()
-            let activated = try folder?.service(unless: peer)
-            let place =
-                try activated.map { PeerOptions.Place(service: HostPort(host: $0.host, port: $0.port)) }
-                ?? peer.service(defaultPort: 5223, listener: \.device)
+            let device = identity == nil ? folder?.device : nil
+            let port = try devicePort ?? settings.number(.devicePort, in: 1...65_535)
+            let (place, isActivated) = try place(of: device, peer, port: port)
             let address = place.service
             var configuration = DeviceConfiguration(
                 host: place.address ?? address.host,
                 port: address.port,
                 credential: credential,
-                authorities: try folder.flatMap { try $0.authorities(unless: peer) } ?? peer.authorities()
+                authorities: try peer.authorities()
             )
             screen?.sendLine = AgentScreen.sendLine(host: address.host)
-            configuration.serverName =
-                try activated.map { try peer.name($0.serverName ?? $0.host) }
-                ?? (place.address == nil ? nil : address.host)
+            if isActivated {
+                configuration.folder = device
+                configuration.environment = peer.environment ?? .production
+            } else if place.address != nil {
+                configuration.serverName = address.host
+            }
             configuration.reconnection = try reconnect.limits(settings)
             let client = try DeviceClient(configuration)
             let agent = try await FolderWait().untilFree {
@@ -153,6 +166,37 @@ struct AgentRun: AsyncParsableCommand {
             }
             try await running.runUntilSignalled()
         }
+    }
+
+    /// The service, and whether the device's folder knows it: then the client follows what the service announces.
+    private func place(
+        of device: DeviceFolder?,
+        _ peer: PeerOptions,
+        port: Int?
+    ) throws -> (PeerOptions.Place, isActivated: Bool) {
+        let service = try peer.service.map { try ServiceAddress($0) }
+        if let device, device.isActivated, peer.data == nil, peer.ca == nil {
+            var known = try device.service().addresses[0]
+            if service != nil || port != nil {
+                let service = service ?? ServiceAddress(host: known.host, port: known.activation)
+                try device.prefer(service, port: port)
+                known = try device.service().addresses[0]
+                service.compare(devicePort: known.port)
+            }
+            let host = try peer.name(known.host)
+            return (PeerOptions.Place(service: HostPort(host: host, port: known.port)), true)
+        }
+        guard let service else {
+            return (try peer.service(defaultPort: port ?? 5223, listener: \.device), false)
+        }
+        guard port != nil || service.port == ServiceAddress.defaultPort else {
+            throw ValidationError(
+                "--service names the activation listener, and this device was not activated: name the port for devices with "
+                    + "--device-port."
+            )
+        }
+        service.compare(devicePort: port)
+        return (PeerOptions.Place(service: HostPort(host: try peer.name(service.host), port: port ?? 5223)), false)
     }
 
     /// The device's folder; nil for a device that keeps nothing.

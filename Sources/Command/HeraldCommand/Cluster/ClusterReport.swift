@@ -48,7 +48,9 @@ struct ClusterReport: Encodable {
         let checks = EngineChecks(configuration: configuration, jetStream: visit.link.jetStream, clock: ServiceClock())
         let (states, failures) = await Self.states(of: all, checks)
         streams = states.map(Stream.init)
-        findings += StreamCheck.findings(of: failures, among: all.count) + StreamCheck.findings(states)
+        let running = Set(answers.compactMap { $0.answer?.report.name })
+        findings += StreamCheck.findings(of: failures, among: all.count)
+        findings += StreamCheck.findings(states, running: running)
         if let failure, !states.isEmpty { findings.append(failure) }
         let table = await Self.table(visit, records)
         nodes = table?.entries ?? []
@@ -58,7 +60,11 @@ struct ClusterReport: Encodable {
         hint = findings.isEmpty ? LeaderBalance(states).hint : nil
         // Between servers without a route, what is never stored is lost.
         let isCut = !RouteCheck.broken(answers.compactMap { $0.answer?.routes }).isEmpty
-        isFaulty = isCut || findings.contains { $0.severity == .refusal }
+        // One more server that fails stops a cluster of three.
+        let lacksServer =
+            answers.contains { $0.answer == nil }
+            || states.contains { $0.cluster?.replicas?.contains { $0.offline == true } == true }
+        isFaulty = isCut || lacksServer || findings.contains { $0.severity == .refusal }
     }
 
     /// The records, or why they cannot be shown.

@@ -59,7 +59,14 @@ struct NodeTable {
     var findings: [ClusterFinding] {
         entries.flatMap { entry -> [ClusterFinding] in
             switch entry.state {
-            case .left: []
+            case .left:
+                [
+                    ClusterFinding(
+                        .refusal,
+                        "node \(entry.name) was stopped",
+                        remedy: "start it, or, if it is gone for good, remove it (herald cluster evict \(entry.name))"
+                    )
+                ]
             case .silent: [NodeStates.finding(entry.name, silent: entry.lastSignSeconds)]
             case .live where entry.devicesConnected == nil:
                 [

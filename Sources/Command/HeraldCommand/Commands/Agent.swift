@@ -12,7 +12,8 @@ struct Agent: AsyncParsableCommand {
             """,
         subcommands: [
             AgentActivate.self, AgentRun.self, AgentShow.self, AgentShown.self, AgentInstall.self, AgentRemove.self,
-            AgentAllow.self, AgentSet.self, AgentSchedule.self, AgentPending.self, AgentCancel.self, AgentRenew.self,
+            AgentAllow.self, AgentSet.self, AgentSchedule.self, AgentPending.self, AgentCancel.self, AgentChannel.self,
+            AgentRenew.self,
         ]
     )
 }

@@ -8,7 +8,7 @@ struct ClusterStatus: AsyncParsableCommand {
         abstract: "Show the nodes, the NATS servers and the streams of a cluster, and their faults.",
         discussion: """
             Takes the settings of the cluster from the options, from the environment, and from the file of --config. \
-            Exits with 1 if something is wrong that could lose notifications.
+            Exits with 1 if a node or a NATS server does not serve, or if something is wrong that could lose notifications.
 
             Example:
               herald cluster status --config /etc/herald/herald.yaml

@@ -84,12 +84,15 @@ struct ConsoleLink: AsyncParsableCommand {
         process.arguments = [program, address]
         process.standardOutput = FileHandle.nullDevice
         process.standardError = FileHandle.nullDevice
+        // `waitUntilExit` of Foundation may wait for ever on a thread that is not the main one.
+        let ended = DispatchSemaphore(value: 0)
+        process.terminationHandler = { _ in ended.signal() }
         do {
             try process.run()
         } catch {
             throw CommandError(.refused, "cannot run \(program): open the link above yourself")
         }
-        process.waitUntilExit()
+        ended.wait()
         guard process.terminationStatus == 0 else {
             throw CommandError(.refused, "\(program) found no browser: open the link above yourself")
         }

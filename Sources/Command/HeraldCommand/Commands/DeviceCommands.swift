@@ -1,5 +1,6 @@
 import ArgumentParser
 import HeraldConsole
+import HeraldIdentity
 import HeraldModel
 import HeraldService
 import HeraldTrust
@@ -15,7 +16,7 @@ struct Device: AsyncParsableCommand {
             """,
         subcommands: [
             DeviceEnroll.self, DeviceInvite.self, DeviceInvitations.self, DeviceWithdraw.self, DeviceList.self,
-            DeviceLabel.self, DeviceDisconnect.self, DeviceRevoke.self,
+            DeviceLabel.self, DeviceDisconnect.self, DeviceRevoke.self, DeviceAnnouncement.self,
         ]
     )
 }
@@ -68,11 +69,15 @@ struct DeviceList: AsyncParsableCommand {
         abstract: "List the devices, revoked ones too.",
         discussion: """
             The list is in the order of the identifiers. LAST SEEN and FROM are those of the
-            newest connection to this node; the service writes them every five minutes.
+            newest connection; the service writes them every five minutes, and those of open
+            connections every eight hours. In a cluster, connections to other nodes come as
+            late, and without FROM. That is why --offline takes a day or more; --away asks the running service
+            who is not connected at this moment, so an empty list says that everybody is back.
 
             Example:
               herald device list --json
-              herald device list --search room=hall
+              herald device list --label room=hall --offline 7d
+              herald device list --away
             """
     )
 
@@ -81,22 +86,96 @@ struct DeviceList: AsyncParsableCommand {
     )
     var search: String?
 
+    @Flag(help: "Only devices that do not know every announced authority and address of the service.")
+    var unready = false
+    @Option(
+        name: .customLong("label"),
+        help: ArgumentHelp(
+            "Only devices with this label, or with one of this name; repeat it for further ones.",
+            valueName: "name[=value]"
+        )
+    )
+    var labels: [String] = []
+
+    @Option(
+        help: ArgumentHelp(
+            "Only devices that were not seen for this long, a day or more (since they were made, if they never were); revoked ones are left out.",
+            valueName: "time"
+        )
+    )
+    var offline: String?
+
+    @Flag(help: "Only devices that are not connected now, to any node; revoked ones are left out.")
+    var away = false
+
+    @Flag(help: "Only devices that have never connected; revoked ones are left out.")
+    var unused = false
+
     @OptionGroup var data: DataOptions
+
+    /// Connections of other nodes come so late.
+    private static let shortestOffline = Duration.seconds(86_400)
+
+    func validate() throws {
+        _ = try LabelFilter.all(labels)
+        guard !away || offline == nil else { throw ValidationError("--away and --offline exclude each other.") }
+        if let offline, DurationText.readWithUnit(offline).map({ $0 < DeviceList.shortestOffline }) ?? true {
+            throw ValidationError("'\(LogText.escaped(offline, limit: 64))' is not a time of at least a day, like 7d.")
+        }
+    }
 
     func run() async throws {
         let folder = try data.folder()
-        let heading = ["ID", "CREATED", "EXPIRES", "REVOKED", "LAST SEEN", "FROM", "LABELS", "NAME"]
+        var all = DeviceSelection(limit: PageRequest.limits.upperBound, text: search)
+        all.labels = try LabelFilter.all(labels)
+        all.isUnused = unused
+        if let time = offline.flatMap({ DurationText.readWithUnit($0) }) {
+            all.unseenSince = try await TrustChange.now(in: folder) - time
+        }
+        let told = unready ? ["ANNOUNCEMENT"] : []
+        let heading = ["ID", "CREATED", "EXPIRES", "REVOKED", "LAST SEEN", "FROM"] + told + ["LABELS", "NAME"]
+        let service = away ? try ControlClient.ofService(in: folder) : nil
         try await Terminal.sayList(heading: data.json ? nil : heading) { after in
-            try await TrustChange.read(folder) { trust in
-                let selection = DeviceSelection(after: after, limit: PageRequest.limits.upperBound, text: search)
+            if let service {
+                let page = try await service.page(AdminAPI.devices, after: after, awayParameters)
+                return (page.items, page.next)
+            }
+            return try await TrustChange.read(folder) { [all] trust in
+                var selection = all
+                selection.after = after
+                let complete = try trust.announcements.newest()?.content.complete
+                if unready { selection.lacking = complete }
                 let page = try await trust.devices.page(selection)
-                return (page.items.map { DeviceEntry($0) }, page.next)
+                return (page.items.map { DeviceEntry($0, complete: complete) }, page.next)
             }
         } row: { (device: DeviceEntry) in
             [
                 device.id, device.created, device.expires, device.revoked ?? "-", device.lastSeen ?? "-",
-                device.lastAddress ?? "-", DeviceLabel.text(device.labels), device.name ?? "",
-            ]
+                device.lastAddress ?? "-",
+            ] + (unready ? [device.announcement?.rawValue ?? "-"] : [])
+                + [DeviceLabel.text(device.labels), device.name ?? ""]
+        }
+    }
+}
+
+extension DeviceList {
+    /// The same selection for a running service, which knows who is connected.
+    private var awayParameters: [ParameterValue] {
+        [AdminAPI.connected(false)] + labels.map { AdminAPI.label($0) }
+            + (search.map { [AdminAPI.deviceSearch($0)] } ?? [])
+            + (unready ? [AdminAPI.unready(true)] : []) + (unused ? [AdminAPI.unusedDevices(true)] : [])
+    }
+}
+
+extension LabelFilter {
+    /// Reads the labels of a command line.
+    /// - Throws: `ValidationError`.
+    static func all(_ texts: [String]) throws -> [LabelFilter] {
+        try texts.map { text in
+            guard let label = LabelFilter(text) else {
+                throw ValidationError("'\(LogText.escaped(text, limit: 64))' is not \(LabelFilter.rule).")
+            }
+            return label
         }
     }
 }
@@ -107,7 +186,8 @@ struct DeviceRevoke: AsyncParsableCommand {
         commandName: "revoke",
         abstract: "Revoke a device, for ever.",
         discussion: """
-            It takes effect before the command returns, on an open connection too.
+            It takes effect before the command returns, on an open connection too. If the device
+            has never connected, its invitation gets the use back.
 
             Example:
               herald device revoke k7m2x9wqh4tb
@@ -120,10 +200,12 @@ struct DeviceRevoke: AsyncParsableCommand {
     @OptionGroup var data: DataOptions
 
     func run() async throws {
-        let device = try await TrustChange.make(in: try data.folder(), done: "revoked") { trust, now in
-            try await trust.devices.revoke(id, now: now)
+        let (device, reopened) = try await TrustChange.make(in: try data.folder(), done: "revoked") { trust, now in
+            let device = try await trust.devices.revoke(id, now: now)
+            return (device, try await trust.invitations.reopened(by: device, now: now))
         }
         if data.json { return try Terminal.sayJSON(DeviceEntry(device)) }
         Terminal.say("device \(device.id) is revoked")
+        if let reopened { Terminal.say("it had never connected: invitation \(reopened.id) may be used once more") }
     }
 }

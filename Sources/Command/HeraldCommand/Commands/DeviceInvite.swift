@@ -13,14 +13,18 @@ import HeraldTrust
 struct DeviceInvite: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "invite",
-        abstract: "Make a code with which a new device requests its certificate.",
+        abstract: "Make a code with which a device requests its certificate.",
         discussion: """
             A code works once, or with --uses for so many devices. It contains the fingerprint of the service's authority, by which the device recognizes \
             the service. The command shows the code only now: the service keeps a hash.
 
+            With --device, the code is for a device that is known, and whose certificate has ended or is lost. The device keeps its identifier, \
+            name, labels and apps, and providers keep its tokens.
+
             Example:
               herald device invite --name "Lamp in the hall" --valid 2h
-              herald device invite --uses 500 --valid 7d
+              herald device invite --uses 500 --valid 7d --label site=berlin
+              herald device invite --device k7m2x9wqh4tb
             """
     )
 
@@ -29,7 +33,12 @@ struct DeviceInvite: AsyncParsableCommand {
     /// The allowed numbers of codes of one command.
     static let counts = 1...1000
 
-    @Option(help: ArgumentHelp("The device's name for people. (default: the name it gives itself)", valueName: "text"))
+    @Option(
+        help: ArgumentHelp(
+            "The device's name for people, instead of the one it gives itself; with --uses for all of them.",
+            valueName: "text"
+        )
+    )
     var name: String?
 
     @Option(help: ArgumentHelp("How long the code is valid: 90s, 30m, 24h, 7d.", valueName: "time"))
@@ -38,12 +47,31 @@ struct DeviceInvite: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Number of codes. (default: 1)", valueName: "n"))
     var count: Int?
 
-    @Option(help: ArgumentHelp("Number of devices that may use each code. (default: 1)", valueName: "n"))
+    @Option(help: ArgumentHelp("Number of devices that may use each code.", valueName: "n"))
     var uses = 1
+
+    @Option(
+        name: .customLong("label"),
+        help: ArgumentHelp(
+            "A label of each device that uses the code; repeat it for further ones.",
+            valueName: "name=value"
+        )
+    )
+    var labels: [String] = []
+
+    @Option(help: ArgumentHelp("The known device that the code is for.", valueName: "id"))
+    var device: String?
 
     @OptionGroup var data: DataOptions
 
     func validate() throws {
+        _ = try allLabels()
+        if device != nil, name != nil || count != nil || uses != 1 || !labels.isEmpty {
+            throw ValidationError(
+                "With --device there is one code for one device, which keeps its name and labels: "
+                    + "leave out --name, --count, --uses and --label."
+            )
+        }
         guard let valid = DurationText.read(valid), DeviceInvite.validity.contains(valid) else {
             throw ValidationError(
                 "'\(LogText.escaped(valid, limit: 64))' is not a time from 60s to 365d, like 30m, 24h or 7d."
@@ -66,6 +94,8 @@ struct DeviceInvite: AsyncParsableCommand {
                 lifetime: lifetime,
                 count: count ?? 1,
                 uses: uses,
+                labels: try allLabels(),
+                for: device,
                 now: now
             ).map { InvitationEntry($0.invitation, code: $0.code, at: now) }
         }
@@ -82,8 +112,23 @@ struct DeviceInvite: AsyncParsableCommand {
             Terminal.say("code        \(code)")
             Terminal.say("expires     \(one.expires)")
             if uses > 1 { Terminal.say("uses        \(uses)") }
-            Terminal.say("activate    HERALD_CODE=\(code) herald agent activate --service \(place)")
+            if let device = one.device { Terminal.say("device      \(device)") }
+            let replace = device == nil ? "" : " --replace"
+            Terminal.say("activate    HERALD_CODE=\(code) herald agent activate --service \(place)\(replace)")
         }
+    }
+
+    private func allLabels() throws -> [String: String] {
+        var all: [String: String] = [:]
+        for text in labels {
+            guard let label = LabelFilter(text), let value = label.value else {
+                throw ValidationError("'\(LogText.escaped(text, limit: 64))' is not a label, like room=hall.")
+            }
+            guard all.updateValue(value, forKey: label.name) == nil else {
+                throw ValidationError("The label '\(LogText.escaped(label.name, limit: 64))' is given more than once.")
+            }
+        }
+        return all
     }
 
     /// The service's address for the new device, as far as it is known here.
@@ -101,6 +146,9 @@ struct DeviceInvitations: AsyncParsableCommand {
         commandName: "invitations",
         abstract: "List the invitations, those that have ended too.",
         discussion: """
+            USED leaves out devices that were revoked and had never connected: their uses are free again. DEVICE is the known \
+            device of the invitation, or the newest one that has used it, also if it was revoked since.
+
             Example:
               herald device invitations --json
             """
@@ -110,11 +158,7 @@ struct DeviceInvitations: AsyncParsableCommand {
 
     func run() async throws {
         let folder = try data.folder()
-        let now: WallTime =
-            switch try FolderLock.attempt(folder) {
-            case .taken: ServiceClock().now()
-            case .held: await TrustChange.now(of: ControlClient(folder: folder))
-            }
+        let now = try await TrustChange.now(in: folder)
         let heading = ["ID", "CREATED", "EXPIRES", "STATE", "USED", "DEVICE", "NAME"]
         try await Terminal.sayList(heading: data.json ? nil : heading) { after in
             try await TrustChange.read(folder) { trust in

@@ -60,22 +60,26 @@ struct DeviceLabel: AsyncParsableCommand {
 struct DeviceDisconnect: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "disconnect",
-        abstract: "Close a device's connection; the device may connect again.",
+        abstract: "Close a device's connection; the device comes back at once.",
         discussion: """
             Example:
               herald device disconnect k7m2x9wqh4tb
+              herald device disconnect k7m2x9wqh4tb --stay-away
             """
     )
 
     @Argument(help: "The device's identifier, as `herald device list` shows it.")
     var id: String
 
+    @Flag(help: "Send the device away for a while: Herald's agent for its longest pause, two minutes by default.")
+    var stayAway = false
+
     @OptionGroup var data: DataOptions
 
     func run() async throws {
         let client = try ControlClient.ofService(in: data.folder())
         guard !id.isEmpty else { throw CommandError(.refused, "the identifier of a device is missing") }
-        let device = try await client.ask(AdminAPI.disconnectDevice, [Ask.id(id)])
+        let device = try await client.ask(AdminAPI.disconnectDevice, [Ask.id(id), AdminAPI.staysAway(stayAway)])
         if data.json { return try Terminal.sayJSON(device) }
         Terminal.say("device \(device.id) is disconnected")
     }

@@ -16,8 +16,17 @@ struct Doctor: AsyncParsableCommand {
 
             Example:
               herald doctor --config /etc/herald/herald.yaml
+              herald doctor --certificate next-server.pem
             """
     )
+
+    @Option(
+        help: ArgumentHelp(
+            "A certificate with its chain and key that is to become trust/server.pem: whether all devices would accept it.",
+            valueName: "file"
+        )
+    )
+    var certificate: String?
 
     @OptionGroup var data: DataOptions
 
@@ -34,7 +43,8 @@ struct Doctor: AsyncParsableCommand {
             configuration: configuration,
             folder: folder,
             commit: String(cString: herald_commit()),
-            now: ServiceClock().now()
+            now: ServiceClock().now(),
+            next: certificate
         ) { try? await ControlClient(folder: folder).health() }
         .findings()
         let isFailed = findings.contains { $0.level == .fail }

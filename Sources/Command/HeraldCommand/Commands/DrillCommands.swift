@@ -31,21 +31,30 @@ struct DrillStart: AsyncParsableCommand {
         commandName: "start",
         abstract: "Start a drill.",
         discussion: """
-            refuse     the answer is a refusal (--reason)
-            latency    the answer is delayed (--latency), the notification is not
-            silence    no answer ever comes; the notification is lost, or with
-                       --accepted stored and delivered
-            goaway     GOAWAY in mid-batch: requests up to its last stream are
-                       answered, later ones are ignored
-            streams    all connections get a limit of one stream (--streams);
-                       with --every it alternates with the usual limit
-            drop       the connection closes without GOAWAY or TLS close_notify
-            shutdown   503 Shutdown, then GOAWAY with the reason Shutdown
+            refuse         the answer is a refusal (--reason), also with any
+                           status and any text (--status), or without a body
+            latency        the answer is delayed (--latency), the notification
+                           is not
+            silence        no answer ever comes; the notification is lost, or
+                           with --accepted stored and delivered
+            reset          RST_STREAM (INTERNAL_ERROR) in place of an answer;
+                           lost or accepted as with silence
+            refuse-stream  RST_STREAM (REFUSED_STREAM): it may be sent again
+            goaway         GOAWAY in mid-batch: requests up to its last stream
+                           are answered, later ones are ignored; with
+                           --two-step a first GOAWAY ignores none yet
+            streams        all connections get a limit of one stream
+                           (--streams); with --every it alternates with the
+                           usual limit
+            drop           the connection closes without GOAWAY or TLS
+                           close_notify
+            shutdown       503 Shutdown, then GOAWAY with the reason Shutdown
 
             Example:
               herald drill start refuse --reason Unregistered \\
                 --topic com.example.app --share 5% --seed 42
               herald drill start refuse --reason InternalServerError --first 2
+              herald drill start refuse --status 502 --share 5%
               herald drill start goaway --share 1% --for 10m
             """
     )

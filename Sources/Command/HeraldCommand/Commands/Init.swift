@@ -2,21 +2,25 @@ import ArgumentParser
 import Foundation
 import HeraldIdentity
 import HeraldMailbox
+import HeraldModel
 import HeraldService
 import HeraldStores
 import HeraldTrust
 
-/// `herald init`: makes a service's folder without starting it, or adds names to its certificate.
+/// `herald init`: makes a service's folder without starting it, adds names to its certificate, or renews it.
 struct Init: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Make a service's folder, or add names to its certificate.",
+        abstract: "Make a service's folder, add names to its certificate, or renew it.",
         discussion: """
             The first start of `herald serve` does the same. With --as-apple the certificate also has the names of \
             Apple's push services. This is for client libraries in which Apple's host is fixed. The command prints how \
             to direct such clients to this service.
 
+            A running service takes a new certificate up at once, and keeps its connections.
+
             Example:
               herald init --hostname push.example.com
+              herald init --renew
             """
     )
 
@@ -27,6 +31,9 @@ struct Init: AsyncParsableCommand {
 
     @Flag(help: "Add the names of Apple's push services.")
     var asApple = false
+
+    @Flag(help: "Make the next server certificate now, with the same names. Herald does so itself in the last 90 days.")
+    var renew = false
 
     @OptionGroup var data: DataOptions
 
@@ -57,6 +64,7 @@ struct Init: AsyncParsableCommand {
                 at: folder.path,
                 hostnames: hostname,
                 asApple: asApple,
+                renewing: renew,
                 store: TrustDatabase.open,
                 now: ServiceClock().now()
             )
@@ -87,6 +95,7 @@ struct Init: AsyncParsableCommand {
         Terminal.say("data       \(report.data)")
         Terminal.say("authority  \(report.authority)")
         Terminal.say("names      \(report.names.joined(separator: ", "))")
+        Terminal.say("expires    \(report.expires)")
         guard asApple else { return }
         // An absolute path: clients run in other folders.
         let authority = URL(fileURLWithPath: report.authority).standardizedFileURL.path
@@ -100,12 +109,16 @@ private struct InitReport: Encodable {
     /// The path of the certificate that providers and devices have to trust.
     let authority: String
     let names: [String]
+    /// The end of the server certificate.
+    let expires: String
 
     init(folder: DataFolder, trust: TrustFolder) throws {
         data = folder.path
         authority = folder.authorityPath
         do {
-            names = try trust.serverCertificate().names.map(\.description).sorted()
+            let certificate = try trust.serverCertificate()
+            names = certificate.names.map(\.description).sorted()
+            expires = certificate.expires.rfc3339
         } catch let error as TrustError {
             throw CommandError(error)
         }

@@ -5,7 +5,7 @@ import HeraldModel
 import HeraldProvider
 import HeraldService
 
-/// `herald send`: one notification from the command line.
+/// `herald send`: a notification from the command line.
 struct Send: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Send a notification.",
@@ -13,20 +13,32 @@ struct Send: AsyncParsableCommand {
             Prints the apns-id and the service's answer; a refusal ends with exit code 1. Every option may also be a key \
             of a YAML file (--config) or an environment variable: push-type, HERALD_PUSH_TYPE.
 
+            With --label, each device with the label that has the app gets a notification, and the command prints the outcome \
+            of each. It runs where the service runs, because it needs the devices' tokens.
+
             Example:
               herald send TOKEN --topic com.example.chat \\
                 --certificate provider.pem --alert 'Dinner is ready'
               herald send TOKEN --topic com.example.chat \\
                 --key AuthKey_ABCDE12345.p8 --team TEAM123456 \\
                 --title Dinner --alert 'It is ready' --sound default --expiration 1h
+              herald send --label room=hall --topic com.example.chat \\
+                --certificate provider.pem --push-type background
             """
     )
 
     @OptionGroup var options: SendOptions
 
+    func validate() throws {
+        guard options.token != nil || !options.labels.isEmpty else {
+            throw ValidationError("Missing expected argument '<token>', or '--label <name=value>'.")
+        }
+    }
+
     func run() async throws {
         let options = try options.completed()
-        let send = try SendRequest(options, now: ServiceClock().now())
+        let fleet = try LabelledApp(options)
+        let send = try SendRequest(options, to: fleet == nil ? nil : LabelledApp.anyToken, now: ServiceClock().now())
         let place = try options.peer.service(defaultPort: 2197, listener: \.api)
         var configuration = ProviderConfiguration(
             host: place.service.host,
@@ -40,13 +52,16 @@ struct Send: AsyncParsableCommand {
         // A person at a terminal wants the first answer, not the third.
         configuration.retry = .never
         configuration.totalTimeout = configuration.timeout
-        let answer: PushAnswer
         do {
-            answer = try await withProviderClient(configuration) { try await $0.send(send.request) }
+            let answer = try await withProviderClient(configuration) { client -> PushAnswer? in
+                guard let fleet else { return try await client.send(send.request) }
+                try await fleet.send(send.request, client, named: place.service.host)
+                return nil
+            }
+            if let answer { try report(answer) }
         } catch let error as ProviderError {
             throw options.peer.error(error)
         }
-        try report(answer)
     }
 
     private func report(_ answer: PushAnswer) throws {

@@ -9,7 +9,16 @@ import HeraldService
 /// Each may be missing here, so that it can come from the environment or from the configuration file.
 struct SendOptions: ParsableArguments {
     @Argument(help: "The device token: \(PushToken.rule).")
-    var token: String
+    var token: String?
+
+    @Option(
+        name: .customLong("label"),
+        help: ArgumentHelp(
+            "Instead of a token: the app on each device with this label, or with one of this name; repeat it for further ones.",
+            valueName: "name[=value]"
+        )
+    )
+    var labels: [String] = []
 
     @Option(
         help: ArgumentHelp(

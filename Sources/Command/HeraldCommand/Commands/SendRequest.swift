@@ -9,8 +9,9 @@ import HeraldService
 struct SendRequest: Sendable {
     let request: PushRequest
 
-    init(_ options: SendOptions, now: WallTime) throws {
-        guard let token = PushToken(options.token) else {
+    /// Without a token, that of the options counts.
+    init(_ options: SendOptions, to token: PushToken? = nil, now: WallTime) throws {
+        guard let token = token ?? options.token.flatMap({ PushToken($0) }) else {
             throw ValidationError("A device token is \(PushToken.rule).")
         }
         guard let name = options.topic else { throw ValidationError("Missing expected argument '--topic <id>'") }

@@ -96,7 +96,8 @@ struct Serve: AsyncParsableCommand {
         for name in Settings.unknownVariables(in: environment) {
             logger.warning("unknown environment variable; Herald ignores it", metadata: ["variable": "\(name)"])
         }
-        let stop = configuration.cluster.servers.isEmpty ? nil : await StopSignals()
+        // The kernel ignores signals that the first process of a container does not trap: one would be lost during the start.
+        let stop = configuration.cluster.servers.isEmpty && getpid() != 1 ? nil : await StopSignals()
         var process = ServiceProcess(logger: logger, lifecycleLogger: Logger(label: HeraldLogHandler.lifecycle))
         process.metrics = metrics
         process.threshold = threshold

@@ -65,7 +65,8 @@ struct DemoService: Service {
 
     private func lines(_ event: DeviceEvent) -> [String] {
         switch event {
-        case .connected, .notification, .removed, .settingsTaken:
+        case .connected, .notification, .removed, .settingsTaken, .subscribed, .channelRefused, .announced,
+            .announcementRefused:
             []
         case .token(let token, _):
             ["demo           a device waits for notifications; send it one:", "    \(curl.line(token.hex))"]

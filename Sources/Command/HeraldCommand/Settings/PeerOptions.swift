@@ -124,7 +124,7 @@ struct PeerOptions: ParsableArguments {
         return environment
     }
 
-    private var dataFolder: DataFolder {
+    var dataFolder: DataFolder {
         DataFolder(path: data ?? DataFolder.defaultPath)
     }
 }

@@ -75,6 +75,14 @@ enum TrustChange {
         )
     }
 
+    /// The time of the service of a folder if one runs, else the system's.
+    static func now(in folder: DataFolder) async throws -> WallTime {
+        switch try FolderLock.attempt(folder) {
+        case .taken: ServiceClock().now()
+        case .held: await now(of: ControlClient(folder: folder))
+        }
+    }
+
     /// The time of a service, whose clock may have been moved; the system's if it does not answer.
     static func now(of service: ControlClient) async -> WallTime {
         let reading = try? await service.ask(AdminAPI.clock)

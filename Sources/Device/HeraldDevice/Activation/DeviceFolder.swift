@@ -1,12 +1,16 @@
+import Crypto
 import Foundation
 import HeraldIdentity
+public import HeraldModel
+import SwiftASN1
 import X509
 
 /// The folder with a device's identity.
 ///
 ///     identity.pem   0600   certificate, chain and private key
+///     next.key       0600   the private key of an activation whose outcome is not known
 ///     ca.pem         0644   the service's authority
-///     service.json   0644   where the service is
+///     service.json   0644   where the service is, and the key of its announcements
 ///
 /// Only its owner has access (0700). A folder or file that others can read is refused, with an error that says how to fix
 /// it. Each file is written durably under another name and then renamed: a reader finds the old or the new one.
@@ -29,30 +33,21 @@ public struct DeviceFolder: Hashable, Sendable {
     /// The path of the service's address, JSON.
     public var servicePath: String { path + "/service.json" }
 
-    /// The service's address, as in `service.json`.
+    /// The service, as in `service.json`.
     public struct Service: Hashable, Sendable, Codable {
-        /// The host of the device port.
-        public var host: String
-        /// The device port.
-        public var port: Int
-        /// The name in the service's certificate; nil for the host.
-        public var serverName: String?
-        /// The activation listener, which also renews the certificate: `https://push.example.com:2191`.
-        public var activation: String
-
-        /// Creates an address.
-        public init(host: String, port: Int, serverName: String? = nil, activation: String) {
-            self.host = host
-            self.port = port
-            self.serverName = serverName
-            self.activation = activation
-        }
+        /// The addresses, the preferred one first; at least one.
+        public var addresses: [ServiceEndpoint]
+        /// The public key of announcements (P-256, X9.63, base64).
+        ///
+        /// It was learned at the activation, and never changes.
+        public var announcementKey: String
+        /// The version of the announcement that the device has.
+        public var announcement: Int64
 
         private enum CodingKeys: String, CodingKey {
-            case host
-            case port
-            case serverName = "server_name"
-            case activation
+            case addresses
+            case announcementKey = "announcement_key"
+            case announcement
         }
     }
 
@@ -90,12 +85,9 @@ public struct DeviceFolder: Hashable, Sendable {
     public func service() throws -> Service {
         try checkActivated()
         let bytes = try checked { try TrustFile.read(servicePath, .open) }
-        guard let service = try? JSONDecoder().decode(Service.self, from: Data(bytes)) else {
-            throw EnrollmentError(
-                .folder,
-                #"\#(servicePath) should be like {"host":"push.example.com","port":5223,"#
-                    + #""activation":"https://push.example.com:2191"}"#
-            )
+        guard let service = try? JSONDecoder().decode(Service.self, from: Data(bytes)), !service.addresses.isEmpty
+        else {
+            throw EnrollmentError(.folder, "\(servicePath) cannot be read: activate the device again")
         }
         return service
     }
@@ -123,19 +115,108 @@ public struct DeviceFolder: Hashable, Sendable {
     func save(identity: [UInt8], authority: [UInt8], service: Service, replaces: Bool) throws {
         try prepare()
         try checkVacant(replaces: replaces)
+        try write(service, authority: authority)
+        try checked { try TrustFile.write(identity, to: identityPath, .secret) }
+    }
+
+    /// Writes what the service announces; `service.json` last, because it has the version.
+    private func write(_ service: Service, authority: [UInt8]) throws {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes, .prettyPrinted]
         guard let json = try? encoder.encode(service) else { return }
         try checked {
-            try TrustFile.write(Array(json) + [UInt8(ascii: "\n")], to: servicePath, .open)
             try TrustFile.write(authority, to: authorityPath, .open)
-            try TrustFile.write(identity, to: identityPath, .secret)
+            try TrustFile.write(Array(json) + [UInt8(ascii: "\n")], to: servicePath, .open)
         }
     }
 
+    /// Takes what the service announces, if it is newer than what the folder has.
+    /// - Parameter text: The signed text, from any connection.
+    /// - Returns: The announcement; nil if it is not newer.
+    /// - Throws: ``EnrollmentError/Code/untrusted`` if it is not signed with the key of the activation, or cannot be read;
+    ///   ``EnrollmentError/Code/folder``.
+    func take(_ text: String) throws -> Announcement? {
+        try alone { try takeAlone(text) }
+    }
+
+    private func takeAlone(_ text: String) throws -> Announcement? {
+        var service = try service()
+        let key = Data(base64Encoded: service.announcementKey)
+            .flatMap { try? P256.Signing.PublicKey(x963Representation: $0) }
+        guard let key else {
+            throw EnrollmentError(.folder, "\(servicePath) has no key of announcements: activate the device again")
+        }
+        let announcement: Announcement
+        do {
+            announcement = try Announcement(text, signedBy: key)
+        } catch {
+            throw EnrollmentError(.untrusted, error.rawValue)
+        }
+        guard announcement.version > service.announcement else { return nil }
+        service.announcement = announcement.version
+        if !announcement.addresses.isEmpty { service.addresses = announcement.addresses }
+        try write(service, authority: try Self.pem(announcement.authorities))
+        return announcement
+    }
+
+    /// Makes an address the preferred one, for connections and renewals.
+    /// - Parameters:
+    ///   - service: The activation listener.
+    ///   - port: The listener for devices; nil for the port of the present address.
+    /// - Throws: ``EnrollmentError/Code/folder``.
+    public func prefer(_ service: ServiceAddress, port: Int?) throws {
+        try alone { try preferAlone(service, port: port) }
+    }
+
+    private func preferAlone(_ service: ServiceAddress, port: Int?) throws {
+        var known = try self.service()
+        let port = port ?? known.addresses.first { $0.host == service.host }?.port ?? known.addresses[0].port
+        let address = ServiceEndpoint(host: service.host, port: port, activation: service.port)
+        guard known.addresses.first != address else { return }
+        known.addresses = [address] + known.addresses.filter { $0 != address }
+        try write(known, authority: try authorities())
+    }
+
+    /// Certificates (DER) as PEM.
+    static func pem(_ authorities: [[UInt8]]) throws -> [UInt8] {
+        do {
+            return Array(try PEMBundle(certificates: authorities.map { try Certificate(derEncoded: $0) }).pem().utf8)
+        } catch {
+            throw EnrollmentError(.badAnswer, "the authorities of the service cannot be read")
+        }
+    }
+
+    private var nextKeyPath: String { path + "/next.key" }
+
+    /// The key of the activation that has begun, or of a new one.
+    ///
+    /// It is kept until the certificate is there: with the same key, the service answers as it did.
+    func nextKey() throws -> DeviceKey {
+        try checked {
+            if TrustFile.exists(nextKeyPath), let key = DeviceKey(pem: try TrustFile.read(nextKeyPath, .secret)) {
+                return key
+            }
+            let key = DeviceKey()
+            try TrustFile.write(key.pem, to: nextKeyPath, .secret)
+            return key
+        }
+    }
+
+    /// Ends an activation, whose key is of no use any longer.
+    func forgetNextKey() { unlink(nextKeyPath) }
+
     /// Saves the next certificate and key of the same device.
     func replaceIdentity(_ pem: [UInt8]) throws {
-        try checked { try TrustFile.write(pem, to: identityPath, .secret) }
+        try alone { try checked { try TrustFile.write(pem, to: identityPath, .secret) } }
+    }
+
+    /// Changes files while nobody else does: a connection, a renewal and a command may want to at once.
+    private func alone<Value>(_ body: () throws -> Value) throws -> Value {
+        let lock = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        // Without a folder, the body says what is wrong.
+        defer { if lock >= 0 { close(lock) } }
+        while lock >= 0, flock(lock, LOCK_EX) != 0, errno == EINTR {}
+        return try body()
     }
 
     /// Refuses to replace an identity, unless it is allowed.
@@ -162,4 +243,9 @@ public struct DeviceFolder: Hashable, Sendable {
             throw EnrollmentError(.folder, error.message)
         }
     }
+}
+
+extension ServiceEndpoint {
+    /// The activation listener.
+    var enrollment: ServiceAddress { ServiceAddress(host: host, port: activation) }
 }

@@ -4,9 +4,22 @@ import HeraldModel
 import SwiftASN1
 import X509
 
-/// A new private key, which never leaves the device.
+/// A private key, which never leaves the device.
 struct DeviceKey: Sendable {
-    private let key = P256.Signing.PrivateKey()
+    private let key: P256.Signing.PrivateKey
+
+    /// Makes a new key.
+    init() { key = P256.Signing.PrivateKey() }
+
+    /// Reads ``pem``; nil for anything else.
+    init?(pem: [UInt8]) {
+        guard let key = try? P256.Signing.PrivateKey(pemRepresentation: String(decoding: pem, as: UTF8.self)) else {
+            return nil
+        }
+        self.key = key
+    }
+
+    var pem: [UInt8] { Array((key.pemRepresentation + "\n").utf8) }
 
     var publicKey: Certificate.PublicKey { Certificate.PublicKey(key.publicKey) }
 

@@ -8,7 +8,8 @@ import X509
 
 /// A client of Enrollment over Secure Transport (RFC 7030), as far as devices need it.
 ///
-/// It always verifies the service's certificate, by chain and by name.
+/// It verifies the service's certificate, by chain and by name, but for the announcement of a service that the device no
+/// longer trusts: that is signed itself.
 struct EnrollmentClient: Sendable {
     /// The longest answer, in bytes: a few certificates in base64.
     static let maximumAnswerBytes = 256 * 1024
@@ -17,17 +18,22 @@ struct EnrollmentClient: Sendable {
     private let exchange: HTTPExchange
 
     /// Creates a client; does not connect.
+    /// - Parameters:
+    ///   - address: The activation listener.
+    ///   - authorities: The authorities to trust; nil for any certificate.
+    ///   - credential: The device's certificate and key; nil for none.
+    ///   - timeout: Timeout of each request.
     /// - Throws: ``EnrollmentError``.
     init(
         _ address: ServiceAddress,
-        authorities: [NIOSSLCertificate],
+        authorities: [NIOSSLCertificate]?,
         credential: DeviceCredential? = nil,
         timeout: Duration
     ) throws {
         var tls = TLSConfiguration.makeClientConfiguration()
         tls.minimumTLSVersion = .tlsv12
         tls.applicationProtocols = ["http/1.1"]
-        tls.trustRoots = .certificates(authorities)
+        if let authorities { tls.trustRoots = .certificates(authorities) } else { tls.certificateVerification = .none }
         if let credential {
             tls.certificateChain = credential.chain.map { .certificate($0) }
             tls.privateKey = .privateKey(credential.key)
@@ -50,22 +56,24 @@ struct EnrollmentClient: Sendable {
         try certificates(try await ask(.GET, "est/cacerts"))
     }
 
-    /// The service's device port.
-    func devicePort() async throws -> Int {
-        struct Ports: Decodable {
-            struct Listener: Decodable { var port: Int }
-            var device: Listener
-        }
+    /// The service's device port and announcement.
+    struct Description: Decodable {
+        struct Listener: Decodable { var port: Int }
+
+        var device: Listener
+        /// Signed; nil if the service announces nothing.
+        var announcement: String?
+    }
+
+    /// Asks the service for its device port and its announcement.
+    func description() async throws -> Description {
         let answer = try await ask(.GET, "herald")
-        guard let ports = try? JSONDecoder().decode(Ports.self, from: Data(answer)),
-            (1...65_535).contains(ports.device.port)
+        guard let description = try? JSONDecoder().decode(Description.self, from: Data(answer)),
+            (1...65_535).contains(description.device.port)
         else {
-            throw EnrollmentError(
-                .badAnswer,
-                "the service at \(address) does not say where devices connect: name the port with --device-port"
-            )
+            throw EnrollmentError(.badAnswer, "the server at \(address) is not the activation listener of a service")
         }
-        return ports.device.port
+        return description
     }
 
     /// Requests a first certificate with an invitation code (§4.2.1).
@@ -133,7 +141,8 @@ struct EnrollmentClient: Sendable {
                 words = line.filter { !$0.isNewline && $0.unicodeScalars.allSatisfy(EnrollmentClient.isPlain) }
             }
         }
-        return EnrollmentError(.refused, "the service refused: \(words)", retryAfter: wait.map { .seconds($0) })
+        let pause = wait.map { Duration.seconds($0) }
+        return EnrollmentError(.refused, "the service refused: \(words)", retryAfter: pause, mayPass: wait != nil)
     }
 
     private static func isPlain(_ scalar: Unicode.Scalar) -> Bool {
@@ -156,13 +165,23 @@ struct EnrollmentClient: Sendable {
             EnrollmentError(.badAnswer, "the service at \(address) sent too long an answer")
         case is NIOSSLError where TLSFault(error) == .notTLS:
             EnrollmentError(.unreachable, "the server at \(address) does not speak TLS: is it the activation port?")
+        case is NIOSSLError where TLSFault(error) == .ended:
+            EnrollmentError(
+                .unreachable,
+                "\(address) ended the connection without an answer: check that this is the activation port",
+                mayPass: true
+            )
         case is NIOSSLError:
             EnrollmentError(
                 .refused,
                 "\(address) refuses this device: its certificate may have expired, or this is not the activation port"
             )
         default:
-            EnrollmentError(.unreachable, "\(address) does not answer: check that the service is running")
+            EnrollmentError(
+                .unreachable,
+                "\(address) does not answer: check that the service is running",
+                mayPass: true
+            )
         }
     }
 }

@@ -26,8 +26,11 @@ public struct EnrollmentError: CodedError {
     public let message: String
     /// The service's Retry-After.
     public let retryAfter: Duration?
+    /// Whether the same request may succeed soon; the service may have answered it, and the answer was lost.
+    let mayPass: Bool
 
-    init(_ code: Code, _ message: String, retryAfter: Duration? = nil) {
+    init(_ code: Code, _ message: String, retryAfter: Duration? = nil, mayPass: Bool = false) {
+        self.mayPass = mayPass
         self.code = code
         self.message = message
         self.retryAfter = retryAfter

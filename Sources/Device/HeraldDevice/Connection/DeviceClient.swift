@@ -1,3 +1,4 @@
+import HeraldIdentity
 public import HeraldModel
 import NIOCore
 import NIOSSL
@@ -16,9 +17,13 @@ public final class DeviceClient: ServiceConnection {
 
     /// State that the run shares with callers.
     private struct State {
-        /// TLS for the next connection, and the end of the certificate in it.
+        /// TLS for the next connection, and the certificate in it.
         var context: NIOSSLContext
-        var expires: WallTime
+        var credential: DeviceCredential
+        /// The authorities in it.
+        var authorities: [UInt8]?
+        /// The service's addresses for devices, the preferred one first.
+        var addresses: [HostPort]
         var memory: DeviceMemory
         var changes = PendingChanges()
         /// The inputs of the run; nil while the client does not run.
@@ -32,10 +37,74 @@ public final class DeviceClient: ServiceConnection {
     /// - Throws: ``DeviceError/Code/badAuthority``, ``DeviceError/Code/badIdentity``.
     public init(_ configuration: DeviceConfiguration) throws {
         self.configuration = configuration
-        let context = try DeviceClient.context(configuration, configuration.credential)
-        let expires = configuration.credential.expires
-        state = Mutex(State(context: context, expires: expires, memory: DeviceMemory(apps: configuration.apps)))
+        let credential = configuration.credential
+        // A machine may have no authorities of its own, so the folder's count from the beginning.
+        let authorities: [UInt8]?
+        do {
+            authorities = try configuration.folder?.authorities() ?? configuration.authorities
+        } catch {
+            throw DeviceError(.badFolder, "\(error)")
+        }
+        state = Mutex(
+            State(
+                context: try DeviceClient.context(credential, authorities),
+                credential: credential,
+                authorities: authorities,
+                addresses: [HostPort(host: configuration.host, port: configuration.port)],
+                memory: DeviceMemory(apps: configuration.apps)
+            )
+        )
+        try readFolder()
     }
+
+    // MARK: - The service
+
+    /// Takes addresses and authorities from the device's folder, which an announcement or a command may have changed.
+    private func readFolder() throws {
+        guard let folder = configuration.folder else { return }
+        let (service, authorities): (DeviceFolder.Service, [UInt8])
+        do {
+            (service, authorities) = (try folder.service(), try folder.authorities())
+        } catch {
+            throw DeviceError(.badFolder, "\(error)")
+        }
+        try state.withLock { state in
+            state.addresses = service.addresses.map { HostPort(host: $0.host, port: $0.port) }
+            state.memory.announcement = service.announcement
+            guard authorities != state.authorities else { return }
+            state.context = try DeviceClient.context(state.credential, authorities)
+            state.authorities = authorities
+        }
+    }
+
+    /// Takes what the service announces; nil if it is nothing new.
+    func take(_ announcement: String) -> DeviceEvent? {
+        do {
+            return try event(of: try configuration.folder?.take(announcement))
+        } catch {
+            return .announcementRefused(reason: "\(error)")
+        }
+    }
+
+    /// Asks the service for its announcement, on connections that are not trusted.
+    func askForAnnouncement() async throws -> DeviceEvent? {
+        guard let folder = configuration.folder else { return nil }
+        do {
+            return try event(of: try await folder.refreshAnnouncement(timeout: configuration.connectTimeout))
+        } catch let error as EnrollmentError {
+            return .announcementRefused(reason: "\(error)")
+        }
+    }
+
+    private func event(of newer: Announcement?) throws -> DeviceEvent? {
+        // Also if a renewal has taken it meanwhile.
+        try readFolder()
+        guard let newer else { return nil }
+        return .announced(addresses: addresses.map(\.description), authorities: newer.authorities.count)
+    }
+
+    /// The service's addresses for devices, the preferred one first.
+    var addresses: [HostPort] { state.withLock { $0.addresses } }
 
     /// Uses another certificate of the same device from the next connection on.
     /// - Parameter credential: The device's next certificate and key.
@@ -44,19 +113,28 @@ public final class DeviceClient: ServiceConnection {
         guard credential.id == configuration.credential.id else {
             throw DeviceError(.badIdentity, "the certificate is another device's")
         }
-        let context = try DeviceClient.context(configuration, credential)
-        state.withLock { ($0.context, $0.expires) = (context, credential.expires) }
+        try state.withLock { state in
+            state.context = try DeviceClient.context(credential, state.authorities)
+            state.credential = credential
+        }
     }
 
-    /// Connects for one attempt.
-    var connector: DeviceConnector {
-        let (context, expires) = state.withLock { ($0.context, $0.expires) }
-        return DeviceConnector(configuration, context: context, expires: expires)
+    /// Connects for one attempt, to the address of that place: counted from the preferred one, over and over.
+    func connector(_ place: Int) -> DeviceConnector {
+        // A folder that cannot be read now leaves what was read before.
+        try? readFolder()
+        return state.withLock { state in
+            let address = state.addresses[place % state.addresses.count]
+            return DeviceConnector(configuration, address, context: state.context, expires: state.credential.expires)
+        }
     }
+
+    /// The TLS context of the next connection.
+    var context: NIOSSLContext { state.withLock { $0.context } }
 
     private static func context(
-        _ configuration: DeviceConfiguration,
-        _ credential: DeviceCredential
+        _ credential: DeviceCredential,
+        _ authorities: [UInt8]?
     ) throws -> NIOSSLContext {
         var tls = TLSConfiguration.makeClientConfiguration()
         tls.minimumTLSVersion = .tlsv12
@@ -64,7 +142,7 @@ public final class DeviceClient: ServiceConnection {
         tls.privateKey = .privateKey(credential.key)
         // A dead peer sends no close_notify.
         tls.shutdownTimeout = .seconds(1)
-        if let pem = configuration.authorities {
+        if let pem = authorities {
             do {
                 tls.trustRoots = .certificates(try NIOSSLCertificate.authorities(pem))
             } catch {
@@ -75,8 +153,7 @@ public final class DeviceClient: ServiceConnection {
             return try NIOSSLContext(configuration: tls)
         } catch {
             // Without authorities in the configuration, the system's count.
-            if configuration.authorities == nil, (try? NIOSSLContext(configuration: .makeClientConfiguration())) == nil
-            {
+            if authorities == nil, (try? NIOSSLContext(configuration: .makeClientConfiguration())) == nil {
                 throw DeviceError(
                     .badAuthority,
                     "this machine has no authorities to trust: install ca-certificates, or name the service's own (ca)"
@@ -106,6 +183,16 @@ public final class DeviceClient: ServiceConnection {
     /// Sets whether the user wants an app's notifications.
     public func setEnabled(_ enabled: Bool, for topic: Topic) {
         request { $0.setEnabled(enabled, for: topic) }
+    }
+
+    /// Subscribes to a channel, now and on each connect.
+    public func subscribe(to channel: DeviceChannel) {
+        request { $0.subscribe(to: channel) }
+    }
+
+    /// Ends the subscription to a channel.
+    public func unsubscribe(from channel: DeviceChannel) {
+        request { $0.unsubscribe(from: channel) }
     }
 
     /// Sets whether the device saves power.

@@ -12,6 +12,13 @@ public struct DeviceConfiguration: Sendable {
     public var port: Int
     /// The name in the TLS handshake, which the service's certificate must have; nil for the host.
     public var serverName: String?
+    /// The folder of an activated device.
+    ///
+    /// Its addresses and authorities replace ``host``, ``port`` and ``authorities``, and the client keeps there what the
+    /// service announces.
+    public var folder: DeviceFolder?
+    /// The environment in which the device names the service of its folder.
+    public var environment = PushEnvironment.production
     /// The device's identity.
     public var credential: DeviceCredential
     /// The authorities trusted to sign the service's certificate, PEM; nil for the system's.

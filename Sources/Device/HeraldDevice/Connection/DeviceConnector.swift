@@ -9,15 +9,18 @@ import Synchronization
 struct DeviceConnector {
     /// Advice for a device whose certificate is refused.
     static let remedy =
-        "check that this is the device's own service, and get another certificate from it (`herald agent activate`)"
+        "check that this is the device's own service and its port for devices (device-port), and get another certificate from it "
+        + "(`herald agent activate --replace`)"
 
     private let configuration: DeviceConfiguration
+    private let address: HostPort
     let context: NIOSSLContext
     /// The end of the device's certificate.
     private let expires: WallTime
 
-    init(_ configuration: DeviceConfiguration, context: NIOSSLContext, expires: WallTime) {
+    init(_ configuration: DeviceConfiguration, _ address: HostPort, context: NIOSSLContext, expires: WallTime) {
         self.configuration = configuration
+        self.address = address
         self.context = context
         self.expires = expires
     }
@@ -49,13 +52,13 @@ struct DeviceConnector {
     }
 
     private func connect() async throws -> NIOAsyncChannel<ByteBuffer, ByteBuffer> {
-        let (context, host) = (context, configuration.host)
-        let name = configuration.serverName ?? host
+        let (context, host) = (context, address.host)
+        let name = configuration.serverName ?? configuration.environment.serverName(of: host) ?? host
         let pending = PendingChannels()
         return try await withTaskCancellationHandler {
             try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
                 .connectTimeout(TimeAmount(configuration.connectTimeout))
-                .connect(host: LocalName.resolvable(host), port: configuration.port) { channel in
+                .connect(host: LocalName.resolvable(host), port: address.port) { channel in
                     pending.add(channel)
                     return channel.eventLoop.makeCompletedFuture {
                         try limitUnacknowledged(channel, to: configuration.answerTimeout * 2)
@@ -85,7 +88,6 @@ struct DeviceConnector {
 
     /// The end of a connection that failed: the reason in words, and whether to try again.
     private func end(for error: any Error) -> DeviceSession.End {
-        let address = HostPort(host: configuration.host, port: configuration.port)
         let fault = TLSFault(error)
         if case .alert(let alert)? = fault, let why = alert.certificateFault {
             // After the handshake an alert is certainly from the service; with TLS 1.3 the service checks the certificate
@@ -104,13 +106,14 @@ struct DeviceConnector {
             default:
                 switch fault {
                 case .untrusted: "the certificate of \(address) is not signed by an authority that is trusted here"
-                case .notTLS: "\(address) does not speak TLS, so it is not a push service: check host and port"
+                case .notTLS: "\(address) does not speak TLS, so it is not a push service: check host and device-port"
                 case .ended: "\(address) closed the connection"
                 case .some(let fault): "the TLS connection to \(address) failed: \(fault)"
                 case nil: "the connection to \(address) ended: \(error)"
                 }
             }
-        return DeviceSession.End(advice: .retry, reason: reason)
+        let isUntrusted = error is NIOSSLExtraError || fault == .untrusted
+        return DeviceSession.End(advice: .retry, reason: reason, isUntrusted: isUntrusted)
     }
 }
 

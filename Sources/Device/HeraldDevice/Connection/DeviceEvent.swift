@@ -12,8 +12,16 @@ public enum DeviceEvent: Hashable, Sendable {
     case removed(Topic)
     /// The service has confirmed whether the user wants the app's notifications.
     case settingsTaken(Topic)
-    /// A notification arrived. It counts as delivered once the handler returns.
+    /// The service has taken the subscription to a channel, on this connection.
+    case subscribed(DeviceChannel)
+    /// The service refused the subscription to a channel.
+    case channelRefused(DeviceChannel, reason: String)
+    /// A notification or a broadcast arrived. It counts as delivered once the handler returns.
     case notification(ReceivedNotification)
+    /// The service has announced which authorities and addresses are its own; the client uses them from now on.
+    case announced(addresses: [String], authorities: Int)
+    /// An announcement cannot be trusted, or not be kept; the client goes on as before.
+    case announcementRefused(reason: String)
     /// The connection ended. The next attempt follows after the pause, or when the network is switched on (nil).
     case disconnected(reason: String, nextAttempt: Duration?)
 }
@@ -22,9 +30,11 @@ public enum DeviceEvent: Hashable, Sendable {
 public struct ReceivedNotification: Hashable, Sendable {
     /// The app that it is for.
     public let topic: Topic
+    /// The channel of a broadcast, in base64; nil for a notification of this device alone.
+    public let channel: String?
     /// JSON, byte for byte as the provider sent it.
     public let payload: [UInt8]
-    /// `apns-id`.
+    /// `apns-id`; of a broadcast, `apns-unique-id`.
     public let id: NotificationID?
     /// `apns-push-type`.
     public let pushType: PushType?
@@ -39,6 +49,7 @@ public struct ReceivedNotification: Hashable, Sendable {
 
     package init(
         topic: Topic,
+        channel: String? = nil,
         payload: [UInt8],
         id: NotificationID?,
         pushType: PushType?,
@@ -48,6 +59,7 @@ public struct ReceivedNotification: Hashable, Sendable {
         isRepeated: Bool
     ) {
         self.topic = topic
+        self.channel = channel
         self.payload = payload
         self.id = id
         self.pushType = pushType

@@ -14,11 +14,17 @@ struct DeviceMemory: Hashable, Sendable {
     private(set) var apps: [Request<DeviceApp>] = []
     /// Unconfirmed removals of apps, with the environment of the registration.
     private(set) var removals: [Request<DeviceApp>] = []
+    /// The subscribed channels, in the order of subscription.
+    private(set) var channels: [Request<DeviceChannel>] = []
+    /// Channels whose subscription is to end on this connection; the next one begins without them.
+    private(set) var endedChannels: [Request<DeviceChannel>] = []
     /// Unconfirmed settings of apps.
     private(set) var settings: [Topic: Request<Bool>] = [:]
     /// The unconfirmed power mode.
     private(set) var saving: Request<Bool>?
     var hasNetwork = true
+    /// The version of the service's announcement that the device has; nil if it follows none.
+    var announcement: Int64?
     /// The apps' device tokens, which are presented on each connect, as devices do with APNs.
     private(set) var tokens: [Topic: DeviceToken] = [:]
     /// The notifications that were reported.
@@ -54,6 +60,17 @@ struct DeviceMemory: Hashable, Sendable {
         tokens[topic] = nil
     }
 
+    mutating func subscribe(to channel: DeviceChannel) {
+        channels.removeAll { $0.value == channel }
+        channels.append(request(channel))
+    }
+
+    mutating func unsubscribe(from channel: DeviceChannel) {
+        channels.removeAll { $0.value == channel }
+        endedChannels.removeAll { $0.value == channel }
+        endedChannels.append(request(channel))
+    }
+
     mutating func setEnabled(_ enabled: Bool, for topic: Topic) {
         guard isInstalled(topic) else { return }
         settings[topic] = request(enabled)
@@ -72,6 +89,10 @@ struct DeviceMemory: Hashable, Sendable {
         apps.contains { $0.value.topic == topic }
     }
 
+    func isSubscribed(to channel: DeviceChannel) -> Bool {
+        channels.contains { $0.value == channel }
+    }
+
     func isBeingRemoved(_ topic: Topic) -> Bool {
         removals.contains { $0.value.topic == topic }
     }
@@ -82,6 +103,15 @@ struct DeviceMemory: Hashable, Sendable {
     mutating func confirmRemoval(_ number: UInt64) -> Topic? {
         guard let index = removals.firstIndex(where: { $0.number == number }) else { return nil }
         return removals.remove(at: index).value.topic
+    }
+
+    mutating func confirmEndedChannel(_ number: UInt64) {
+        endedChannels.removeAll { $0.number == number }
+    }
+
+    /// Forgets ended subscriptions: a connection begins without any.
+    mutating func forgetEndedChannels() {
+        endedChannels = []
     }
 
     /// - Returns: Whether the user's setting is still this one.

@@ -9,38 +9,14 @@ struct DeviceSession {
     enum Effect: Hashable, Sendable {
         case send(MQTTPacket)
         case report(DeviceEvent)
+        /// Takes what the service announces, signed.
+        case announcement(String)
         /// Remembers the notification that was just reported, so that it is not reported again.
         case remember(SeenNotifications.Key)
         /// The service has accepted the connection, with this keep-alive interval; zero for none.
         case live(keepAlive: Duration)
         /// The connection is over.
         case end(End)
-    }
-
-    /// The end of a connection.
-    struct End: Error, Hashable, Sendable {
-        enum Advice: Hashable {
-            /// Reconnect.
-            case retry
-            /// Reconnect after the longest pause.
-            case retryLater
-            /// Reconnect after a pause that grows each time.
-            case takenOver
-            /// Do not reconnect: it would end in the same way, until something changes at the service.
-            case giveUp
-            /// Do not reconnect with this certificate: the service never accepts it again.
-            case dismissed
-        }
-
-        let advice: Advice
-        let reason: String
-
-        /// The end of a connection whose certificate was replaced meanwhile: a refusal may concern only that certificate.
-        var withNextCredential: End {
-            guard advice == .giveUp || advice == .dismissed else { return self }
-            let reason = "the service refused the certificate of this connection; the renewed one is used next"
-            return End(advice: .retry, reason: reason)
-        }
     }
 
     private enum State {
@@ -53,14 +29,18 @@ struct DeviceSession {
     private enum PendingRequest {
         case subscribe(Topic, UInt64)
         case unsubscribe(UInt64)
+        case channel(DeviceChannel, UInt64)
+        case endChannel(UInt64)
         case settings(Topic, UInt64)
         case saving(UInt64)
         case token
+        case announcements
+        case announcement
 
         var isPublish: Bool {
             switch self {
-            case .subscribe, .unsubscribe: false
-            case .settings, .saving, .token: true
+            case .subscribe, .unsubscribe, .channel, .endChannel, .announcements: false
+            case .settings, .saving, .token, .announcement: true
             }
         }
     }
@@ -111,7 +91,7 @@ struct DeviceSession {
     mutating func received(_ packet: MQTTPacket, _ memory: inout DeviceMemory) -> [Effect] {
         switch (state, packet) {
         case (.ended, _): []
-        case (.connecting, .connack(let connack)): received(connack, memory)
+        case (.connecting, .connack(let connack)): received(connack, &memory)
         case (.live, .suback(let suback)): subscribed(suback, memory)
         case (.live, .unsuback(let unsuback)): unsubscribed(unsuback, &memory)
         case (.live, .puback(let puback)): received(puback, &memory)
@@ -125,29 +105,47 @@ struct DeviceSession {
     /// The service disconnects a device that presents a token which it does not accept, such as one under a key that
     /// was retired meanwhile: without tokens, the device gets new ones.
     private mutating func received(_ disconnect: MQTTDisconnect, _ memory: inout DeviceMemory) -> [Effect] {
-        let ending = DeviceSession.end(for: disconnect)
-        guard disconnect.reasonCode == .notAuthorized, !memory.tokens.isEmpty else {
-            guard ending.advice == .giveUp else { return end(ending) }
-            return end(End(advice: .giveUp, reason: "\(ending.reason); \(DeviceConnector.remedy)"))
-        }
-        memory.forgetTokens()
-        return end(End(advice: .retry, reason: ending.reason))
+        if disconnect.reasonCode == .notAuthorized { memory.forgetTokens() }
+        return end(DeviceSession.end(for: disconnect))
     }
 
     /// Handles bytes that are not MQTT.
     mutating func received(_ error: MQTTError) -> [Effect] {
-        end(violation(error.message), saying: error.code)
+        let words =
+            state == .connecting
+            ? "the server does not speak MQTT: check that device-port is its port for devices" : error.message
+        return end(violation(words), saying: error.code)
     }
 
-    private mutating func received(_ connack: MQTTConnack, _ memory: DeviceMemory) -> [Effect] {
+    private mutating func received(_ connack: MQTTConnack, _ memory: inout DeviceMemory) -> [Effect] {
         guard !connack.reasonCode.isFailure else {
-            return end(DeviceSession.end(for: connack.reasonCode, connack.properties.reasonString))
+            var ending = DeviceSession.end(for: connack.reasonCode, connack.properties.reasonString)
+            ending.reference = connack.properties.serverReference
+            return end(ending)
         }
         state = .live
+        memory.forgetEndedChannels()
         let keepAlive =
             connack.properties.serverKeepAlive.map { Duration.seconds(Int64($0)) } ?? configuration.keepAlive
         receiveMaximum = Int(connack.properties.receiveMaximum ?? .max)
-        return [.live(keepAlive: keepAlive), .report(.connected)] + sendRequests(memory)
+        return [.live(keepAlive: keepAlive), .report(.connected)] + askForAnnouncements(memory) + sendRequests(memory)
+    }
+
+    // MARK: - Announcements
+
+    /// Asks for what the service announces, and says what the device has.
+    private mutating func askForAnnouncements(_ memory: DeviceMemory) -> [Effect] {
+        guard let version = memory.announcement, let identifier = identifier(for: .announcements, nil) else {
+            return []
+        }
+        let properties: MQTTProperties = [.userProperty(name: "version", value: "\(version)")]
+        return [.send(.subscribe(to: CourierFilter.service.name, identifier, properties))]
+    }
+
+    /// Says which announcement the device has taken.
+    mutating func confirmAnnouncement(_ memory: DeviceMemory) -> [Effect] {
+        guard let version = memory.announcement, let identifier = identifier(for: .announcement, nil) else { return [] }
+        return [.send(.message(.service, #"{"version":\#(version)}"#, identifier))]
     }
 
     // MARK: - Requests
@@ -158,7 +156,7 @@ struct DeviceSession {
         var effects: [Effect] = []
         for request in memory.removals where !sent.contains(request.number) {
             guard let identifier = identifier(for: .unsubscribe(request.number), request.number) else { break }
-            effects.append(.send(unsubscribe(request.value, identifier)))
+            effects.append(.send(.remove(request.value, identifier)))
         }
         // Removals come first: an app that is installed again is a new registration.
         for request in memory.apps where !sent.contains(request.number) && !memory.isBeingRemoved(request.value.topic) {
@@ -166,17 +164,26 @@ struct DeviceSession {
             else { break }
             let token = memory.tokens[request.value.topic]
             presented[request.value.topic] = token
-            effects.append(.send(subscribe(request.value, token, identifier)))
+            effects.append(.send(.register(request.value, token, identifier)))
+        }
+        for request in memory.endedChannels where !sent.contains(request.number) {
+            guard let identifier = identifier(for: .endChannel(request.number), request.number) else { break }
+            effects.append(.send(.unsubscribe(from: request.value.filter, identifier)))
+        }
+        for request in memory.channels where !sent.contains(request.number) {
+            let pending = PendingRequest.channel(request.value, request.number)
+            guard let identifier = identifier(for: pending, request.number) else { break }
+            effects.append(.send(.subscribe(to: request.value.filter, identifier)))
         }
         let settings = memory.settings.filter { !sent.contains($0.value.number) && !memory.isBeingRemoved($0.key) }
         for (topic, request) in settings.sorted(by: { $0.value.number < $1.value.number }) {
             guard let identifier = identifier(for: .settings(topic, request.number), request.number) else { break }
-            effects.append(.send(message(CourierTopic.settings(topic), #"{"enabled":\#(request.value)}"#, identifier)))
+            effects.append(.send(.message(.settings(topic), #"{"enabled":\#(request.value)}"#, identifier)))
         }
         if let request = memory.saving, !sent.contains(request.number),
             let identifier = identifier(for: .saving(request.number), request.number)
         {
-            effects.append(.send(message(CourierTopic.power, #"{"saving":\#(request.value)}"#, identifier)))
+            effects.append(.send(.message(.power, #"{"saving":\#(request.value)}"#, identifier)))
         }
         return effects + presentTokens(memory)
     }
@@ -188,7 +195,7 @@ struct DeviceSession {
         for (topic, token) in tokens.sorted(by: { $0.key.name < $1.key.name }) {
             guard let identifier = identifier(for: .token, nil) else { break }
             presented[topic] = token
-            effects.append(.send(message(CourierTopic.token(topic), token.hex, identifier)))
+            effects.append(.send(.message(.token(topic), token.hex, identifier)))
         }
         return effects
     }
@@ -214,68 +221,50 @@ struct DeviceSession {
         return lastIdentifier
     }
 
-    private func subscribe(_ app: DeviceApp, _ token: DeviceToken?, _ identifier: UInt16) -> MQTTPacket {
-        var properties = DeviceSession.properties(of: app)
-        if let token { properties.append(.userProperty(name: "token", value: token.hex)) }
-        return .subscribe(
-            MQTTSubscribe(
-                packetIdentifier: identifier,
-                properties: properties,
-                subscriptions: [MQTTSubscription(filter: CourierFilter.everything(app.topic).name)]
-            )
-        )
-    }
-
-    private func unsubscribe(_ app: DeviceApp, _ identifier: UInt16) -> MQTTPacket {
-        .unsubscribe(
-            MQTTUnsubscribe(
-                packetIdentifier: identifier,
-                properties: DeviceSession.properties(of: app),
-                filters: [CourierFilter.everything(app.topic).name]
-            )
-        )
-    }
-
-    private static func properties(of app: DeviceApp) -> MQTTProperties {
-        guard let environment = app.environment else { return [] }
-        return [.userProperty(name: "environment", value: environment.rawValue)]
-    }
-
-    private func message(_ topic: CourierTopic, _ text: String, _ identifier: UInt16) -> MQTTPacket {
-        .publish(
-            MQTTPublish(
-                topic: topic.name,
-                packetIdentifier: identifier,
-                qualityOfService: .atLeastOnce,
-                payload: Array(text.utf8)
-            )
-        )
-    }
-
     // MARK: - Answers
 
     private mutating func subscribed(_ suback: MQTTSubscriptionAnswer, _ memory: DeviceMemory) -> [Effect] {
-        guard case .subscribe(let app, let number)? = pendingRequests.removeValue(forKey: suback.packetIdentifier),
+        guard let request = pendingRequests.removeValue(forKey: suback.packetIdentifier),
             let code = suback.reasonCodes.first
         else { return endUnexpectedAnswer() }
-        // An app that was removed or installed again meanwhile has a later request.
-        guard code.isFailure, memory.apps.contains(where: { $0.number == number }) else { return sendRequests(memory) }
-        failed.insert(number)
         let reason = DeviceSession.text(code, suback.properties.reasonString)
-        return [.report(.appRefused(app, reason: reason))] + sendRequests(memory)
+        // An app or channel that was removed or made again meanwhile has a later request.
+        switch request {
+        case .subscribe(let app, let number):
+            guard code.isFailure, memory.apps.contains(where: { $0.number == number }) else { break }
+            failed.insert(number)
+            return [.report(.appRefused(app, reason: reason))] + sendRequests(memory)
+        case .channel(let channel, let number):
+            guard memory.channels.contains(where: { $0.number == number }) else { break }
+            guard code.isFailure else { return [.report(.subscribed(channel))] + sendRequests(memory) }
+            failed.insert(number)
+            // The service knows channels of one environment, and says of all others that they are not there.
+            let hint =
+                code == .notAuthorized ? "; it was deleted, or is of another app or of the other environment" : ""
+            return [.report(.channelRefused(channel, reason: reason + hint))] + sendRequests(memory)
+        // A service that announces nothing refuses.
+        case .announcements: break
+        default: return endUnexpectedAnswer()
+        }
+        return sendRequests(memory)
     }
 
     private mutating func unsubscribed(_ unsuback: MQTTSubscriptionAnswer, _ memory: inout DeviceMemory) -> [Effect] {
-        guard case .unsubscribe(let number)? = pendingRequests.removeValue(forKey: unsuback.packetIdentifier),
+        guard let request = pendingRequests.removeValue(forKey: unsuback.packetIdentifier),
             let code = unsuback.reasonCodes.first
         else { return endUnexpectedAnswer() }
-        // "No subscription existed" is a success: there was nothing to remove.
-        guard !code.isFailure else {
-            failed.insert(number)
-            return []
+        switch request {
+        case .unsubscribe(let number), .endChannel(let number):
+            // "No subscription existed" is a success: there was nothing to remove.
+            guard !code.isFailure else {
+                failed.insert(number)
+                return []
+            }
+            memory.confirmEndedChannel(number)
+            let removed = memory.confirmRemoval(number).map { [Effect.report(.removed($0))] } ?? []
+            return removed + sendRequests(memory)
+        default: return endUnexpectedAnswer()
         }
-        let removed = memory.confirmRemoval(number).map { [Effect.report(.removed($0))] } ?? []
-        return removed + sendRequests(memory)
     }
 
     private mutating func received(_ puback: MQTTPublishAnswer, _ memory: inout DeviceMemory) -> [Effect] {
@@ -289,9 +278,9 @@ struct DeviceSession {
             if memory.confirmSettings(topic, number) { effects.append(.report(.settingsTaken(topic))) }
         case .saving(let number):
             memory.confirmSaving(number)
-        case .token:
+        case .token, .announcement:
             break
-        case .subscribe, .unsubscribe, nil:
+        case .subscribe, .unsubscribe, .channel, .endChannel, .announcements, nil:
             return endUnexpectedAnswer()
         }
         return effects + sendRequests(memory)
@@ -311,6 +300,9 @@ struct DeviceSession {
             // Notifications of an app that is being removed are not shown.
             guard !memory.isBeingRemoved(topic) else { break }
             effects = report(ReceivedNotification(publish, topic: topic), memory)
+        case .channel(let topic, let id):
+            guard let channel = DeviceChannel(id, of: topic), memory.isSubscribed(to: channel) else { break }
+            effects = report(ReceivedNotification(publish, topic: topic, channel: channel.id), memory)
         case .token(let topic):
             guard let token = DeviceToken(hex: publish.payload) else {
                 return end(violation("the service sent a malformed device token"), saying: .payloadFormatInvalid)
@@ -319,6 +311,8 @@ struct DeviceSession {
             guard memory.isInstalled(topic), !memory.isBeingRemoved(topic) else { break }
             memory.hold(token, for: topic)
             effects.append(.report(.token(token, for: topic)))
+        case .service:
+            effects.append(.announcement(String(decoding: publish.payload, as: UTF8.self)))
         default:
             // Nothing else was subscribed to. A later version of the service may send more.
             break
@@ -347,50 +341,23 @@ struct DeviceSession {
         let canSay = state == .live
         state = .ended
         guard let code, canSay else { return [.end(end)] }
-        return [.send(.disconnect(MQTTDisconnect(reasonCode: code))), .end(end)]
+        let disconnect = MQTTDisconnect(reasonCode: code, properties: [.reasonString(end.reason)])
+        return [.send(.disconnect(disconnect)), .end(end)]
     }
 
     private func violation(_ reason: String) -> End {
         End(advice: .retryLater, reason: reason)
     }
-
-    private static func end(for code: MQTTReasonCode, _ reason: String?) -> End {
-        let advice: End.Advice =
-            switch code {
-            case .serverUnavailable, .unspecifiedError, .useAnotherServer, .serverMoved: .retry
-            case .serverBusy, .quotaExceeded, .connectionRateExceeded: .retryLater
-            case .notAuthorized, .banned: .dismissed
-            default: .giveUp
-            }
-        let remedy = advice == .dismissed ? "; \(DeviceConnector.remedy)" : ""
-        return End(advice: advice, reason: "the service refused the connection: \(text(code, reason))\(remedy)")
-    }
-
-    private static func end(for disconnect: MQTTDisconnect) -> End {
-        let words = text(disconnect.reasonCode, disconnect.properties.reasonString)
-        let advice: End.Advice =
-            switch disconnect.reasonCode {
-            case .sessionTakenOver: .takenOver
-            case .quotaExceeded, .messageRateTooHigh, .connectionRateExceeded, .serverBusy: .retryLater
-            case .notAuthorized, .banned: .giveUp
-            default: .retry  // Also after 0x98: if the certificate is revoked, the next CONNACK says so.
-            }
-        return End(advice: advice, reason: "the service ended the connection: \(words)")
-    }
-
-    /// The reason code in words, with the service's reason string.
-    private static func text(_ code: MQTTReasonCode, _ reason: String?) -> String {
-        reason.map { "\(code.words) (\($0))" } ?? code.words
-    }
 }
 
 extension ReceivedNotification {
     /// Reads a PUBLISH of the device contract; missing and unknown properties are nil.
-    init(_ publish: MQTTPublish, topic: Topic) {
+    init(_ publish: MQTTPublish, topic: Topic, channel: String? = nil) {
         func property(_ name: String) -> String? { publish.properties.userProperties(named: name).first }
         self.topic = topic
+        self.channel = channel
         payload = publish.payload
-        id = property("apns-id").flatMap { NotificationID($0) }
+        id = property(channel == nil ? "apns-id" : "apns-unique-id").flatMap { NotificationID($0) }
         pushType = property("apns-push-type").flatMap { PushType(rawValue: $0) }
         priority = property("apns-priority").flatMap { UInt8($0) }.flatMap { Priority(rawValue: $0) }
         collapseID = property("apns-collapse-id")

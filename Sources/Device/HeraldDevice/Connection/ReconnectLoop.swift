@@ -1,3 +1,4 @@
+import HeraldModel
 import NIOCore
 
 /// The run of a client: one task that gets all inputs in order and owns the state.
@@ -10,6 +11,8 @@ struct ReconnectLoop {
     private var reconnection: ReconnectionPolicy
     /// The number of the current attempt.
     private var attempt = 0
+    /// The address of the attempt, counted from the preferred one.
+    private var place = 0
     /// The changes of the last input.
     private var changes = PendingChanges()
     /// The time of CONNACK on the current connection.
@@ -38,10 +41,17 @@ struct ReconnectLoop {
             reconnection.attempt(at: .now)
             let end = try await connection(handle)
             client.setWatchdog(nil)
+            place = nextPlace(after: end)
             try Task.checkCancellation()
             if end.advice == .dismissed { throw DeviceError(.dismissed, end.reason) }
             guard end.advice != .giveUp else { throw DeviceError(.refused, end.reason) }
             guard hasNetwork else { continue }
+            // Its addresses may all be of yesterday, while an activation listener still answers at one of them.
+            let isRoundOver = live == nil && place.isMultiple(of: client.addresses.count)
+            if end.isUntrusted || isRoundOver, let event = try await client.askForAnnouncement() {
+                place = 0
+                try await handle(event)
+            }
             let pause = reconnection.pause(
                 after: end.advice,
                 lived: live.map { .now - $0 },
@@ -51,6 +61,19 @@ struct ReconnectLoop {
             try await handle(.disconnected(reason: end.reason, nextAttempt: pause))
             try await wait(pause, mayHurry: end.advice == .retry)
         }
+    }
+
+    /// The address of the next attempt: the preferred one after a connection that worked, else the next, or the one to which
+    /// the service sends the device.
+    ///
+    /// The device follows only to an address that the service has announced: its certificate alone cannot move a device.
+    private func nextPlace(after end: DeviceSession.End) -> Int {
+        if let reference = end.reference.flatMap({ HostPort($0, defaultPort: 5223) }),
+            let announced = client.addresses.firstIndex(of: reference)
+        {
+            return announced
+        }
+        return live == nil ? place + 1 : 0
     }
 
     private var hasNetwork: Bool {
@@ -96,7 +119,7 @@ struct ReconnectLoop {
     private mutating func connection(
         _ handle: (DeviceEvent) async throws -> Void
     ) async throws -> DeviceSession.End {
-        let (attempt, inputs, client, connector) = (attempt, inputs, client, client.connector)
+        let (attempt, inputs, client, connector) = (attempt, inputs, client, client.connector(place))
         return try await withThrowingTaskGroup(of: Void.self) { group in
             defer { group.cancelAll() }
             let (permits, permit) = AsyncStream.makeStream(of: Void.self)
@@ -139,7 +162,7 @@ struct ReconnectLoop {
                 }
             }
             let end = driver.end ?? DeviceSession.End(advice: .retry, reason: "")
-            return client.connector.context === connector.context ? end : end.withNextCredential
+            return client.context === connector.context ? end : end.withNextCredential
         }
     }
 }

@@ -36,6 +36,13 @@ public protocol ServiceConnection: Sendable {
     /// Has no effect for an app that is not installed.
     func setEnabled(_ enabled: Bool, for topic: Topic)
 
+    /// Subscribes to a channel, now and on each connect: ``DeviceEvent/subscribed(_:)`` or
+    /// ``DeviceEvent/channelRefused(_:reason:)`` follows, and the channel's broadcasts as notifications.
+    func subscribe(to channel: DeviceChannel)
+
+    /// Ends the subscription to a channel. Its broadcasts are not reported any more.
+    func unsubscribe(from channel: DeviceChannel)
+
     /// Sets whether the device saves power. Notifications of priority 5 and 1 wait then.
     func setSaving(_ saving: Bool)
 

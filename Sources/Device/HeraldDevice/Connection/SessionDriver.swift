@@ -51,7 +51,8 @@ struct SessionDriver {
     }
 
     mutating func connectTimeoutPassed() {
-        if keepAlive == nil { closed("the service did not answer in time") }
+        guard keepAlive == nil else { return }
+        closed("the service did not answer in time: check that it runs, and that device-port is its port for devices")
     }
 
     /// The effects of the next packet; nil if more bytes are needed.
@@ -76,6 +77,11 @@ struct SessionDriver {
                 watchdog?.setBusy(true)
                 defer { watchdog?.setBusy(false) }
                 try await handle(event)
+            case .announcement(let text):
+                if let event = client.take(text) { try await handle(event) }
+                for effect in client.withMemory({ session.confirmAnnouncement($0) }) {
+                    if case .send(let packet) = effect { await send(packet) }
+                }
             case .remember(let key):
                 client.withMemory { $0.seen.insert(key) }
             case .live(let keepAlive):

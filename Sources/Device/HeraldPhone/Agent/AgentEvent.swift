@@ -12,7 +12,7 @@ public enum AgentEvent: Sendable {
     case presented(DisplayRecord)
     /// A local notification was due, and is durable.
     case local(DisplayRecord)
-    /// A file of the device cannot be read, and was set aside; a sentence for the user.
+    /// A file of the device cannot be read, and was set aside, or a program of an app failed; a sentence for the user.
     case fault(String)
     /// An app requests the user's permission.
     case question(PhoneSnapshot.App)

@@ -186,6 +186,11 @@ public actor DeviceAgent {
                 phone.settingsTaken(topic)
                 return []
             }
+        case .announced, .announcementRefused: break
+        case .subscribed(let channel):
+            try apply { phone, now in phone.channelAnswered(channel, refused: nil, now) }
+        case .channelRefused(let channel, let reason):
+            try apply { phone, now in phone.channelAnswered(channel, refused: reason, now) }
         case .disconnected(let reason, let pause):
             try apply { phone, now in
                 phone.disconnected(reason, nextAttempt: pause, now)
@@ -248,6 +253,9 @@ public actor DeviceAgent {
     /// Ends a run; if that cannot be made durable, the run is repeated after the next start.
     private func ended(_ run: PhoneRun, _ outcome: Program.Outcome) throws {
         programs.queued.remove(run.number)
+        if let words = outcome.words {
+            audience.observe(.fault("\(run.app): its program \(run.event.rawValue) \(words)"))
+        }
         try apply { phone, now in
             guard run.event == .service else {
                 return phone.runEnded(run.number, outcome.background, now, words: outcome.words)
@@ -309,6 +317,8 @@ public actor DeviceAgent {
         case .register(let app): connection.install(app)
         case .present(let token, let topic): connection.present(token, for: topic)
         case .unregister(let topic, let environment): connection.remove(topic, in: environment)
+        case .subscribe(let channel): connection.subscribe(to: channel)
+        case .unsubscribe(let channel): connection.unsubscribe(from: channel)
         case .setEnabled(let enabled, let topic): connection.setEnabled(enabled, for: topic)
         case .setSaving(let saving): connection.setSaving(saving)
         case .setNetwork(let isOn): connection.setNetwork(isOn)

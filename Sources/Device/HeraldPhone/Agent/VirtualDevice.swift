@@ -99,6 +99,8 @@ struct DetachedConnection: ServiceConnection {
     func install(_ app: DeviceApp) {}
     func present(_ token: DeviceToken, for topic: Topic) {}
     func remove(_ topic: Topic, in environment: PushEnvironment?) {}
+    func subscribe(to channel: DeviceChannel) {}
+    func unsubscribe(from channel: DeviceChannel) {}
     func setEnabled(_ enabled: Bool, for topic: Topic) {}
     func setSaving(_ saving: Bool) {}
     func setNetwork(_ isOn: Bool) {}

@@ -22,14 +22,18 @@ public struct LocalApp: Sendable {
         case action
         /// The app is woken. It must call ``LocalApp/done(_:_:)`` within thirty seconds.
         case background
+        /// It is a broadcast of a channel to which the app is subscribed.
+        case broadcast
     }
 
     /// A notification for an app.
     public struct Notification: Hashable, Sendable {
         /// The app, with the suffix of the push type if there is one.
         public var topic: Topic
-        /// Its `apns-id`.
+        /// Its `apns-id`; of a broadcast, its `apns-unique-id`.
         public var id: NotificationID?
+        /// The channel of a broadcast; nil for others.
+        public var channel: String?
         /// The identifier of a local notification; nil for a remote one.
         public var local: String?
         /// The payload.
@@ -54,8 +58,10 @@ public struct LocalApp: Sendable {
         case token(DeviceToken, for: Topic)
         /// There is no device token, with the reason.
         case refused(String)
-        /// A notification.
+        /// A notification or a broadcast.
         case notification(Notification)
+        /// The service has taken the subscription to a channel; or it refuses it, with the reason.
+        case channel(String, refused: String?)
         /// The user changed the languages, which are in order of preference.
         case languages([String])
         /// Another connection has registered the app, and gets its events from now on.
@@ -136,6 +142,22 @@ public struct LocalApp: Sendable {
         try await device.perform(.badge(topic, number))
     }
 
+    /// Subscribes to a broadcast channel; ``Event/channel(_:refused:)`` has the service's answer.
+    ///
+    /// The device stays subscribed, over restarts, until the app unsubscribes or is removed.
+    /// - Parameter channel: The `apns-channel-id`.
+    /// - Throws: ``DeviceError/Code/unreachable``; ``DeviceError/Code/notPossible`` if it is not base64 of 16 bytes, or the
+    ///   device has 100 subscriptions.
+    public func subscribe(to channel: String) async throws {
+        try await device.perform(.subscribe(topic, channel: channel))
+    }
+
+    /// Ends the subscription to a broadcast channel.
+    /// - Throws: ``DeviceError/Code/unreachable``; ``DeviceError/Code/notPossible`` if there is none.
+    public func unsubscribe(from channel: String) async throws {
+        try await device.perform(.unsubscribe(topic, channel: channel))
+    }
+
     /// Ends the background run that a silent notification started.
     /// - Throws: ``DeviceError/Code/unreachable``; ``DeviceError/Code/notPossible`` if its time is up.
     public func done(_ id: NotificationID, _ result: DisplayRecord.BackgroundOutcome) async throws {
@@ -196,6 +218,9 @@ extension LocalApp.Event {
         case "refused": self = .refused(members["reason"]?.text ?? "")
         case "languages": self = .languages(members["languages"]?.elements?.compactMap(\.text) ?? [])
         case "replaced": self = .replaced
+        case "channel":
+            guard let channel = members["channel"]?.text else { return nil }
+            self = .channel(channel, refused: members["refused"]?.text)
         case "device":
             guard let device = try? LocalDevice.decode(PhoneSnapshot.self, from: members["device"]) else { return nil }
             self = .device(device)
@@ -207,6 +232,7 @@ extension LocalApp.Event {
                 LocalApp.Notification(
                     topic: topic,
                     id: members["apns_id"]?.text.flatMap { NotificationID($0) },
+                    channel: members["channel"]?.text,
                     local: members["local"]?.text,
                     payload: members["payload"] ?? .null,
                     cause: cause,

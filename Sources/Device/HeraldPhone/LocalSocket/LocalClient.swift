@@ -52,7 +52,11 @@ package final class LocalClient: Sendable {
                     }
             }
         } catch {
-            throw DeviceError(.unreachable, "no agent is running: nothing listens at \(socket)")
+            throw DeviceError(
+                .unreachable,
+                "no agent is running (nothing listens at \(socket)): start it with `herald agent run`, or, as a service, with "
+                    + "`systemctl start herald-agent`"
+            )
         }
         return try await channel.executeThenClose { inbound, outbound in
             let client = LocalClient(outbound)

@@ -1,3 +1,4 @@
+import HeraldDevice
 import HeraldJSON
 import HeraldModel
 
@@ -15,12 +16,17 @@ enum LocalMessage {
         switch message {
         case .permission, .settings, .token, .refused, .languages:
             return message.news.map { event($0.event.rawValue, $0.members) } ?? []
+        case .channel(let channel, let reason):
+            let refused: JSON = reason.map { .string($0) } ?? .null
+            let topic = JSON.string(channel.topic.name)
+            return event("channel", ["topic": topic, "channel": .string(channel.id), "refused": refused])
         case .notification(let notification):
             var members: JSON.Object = [
                 "event": .string("notification"), "topic": .string(notification.topic.name),
                 "apns_id": notification.apnsID.map { .string($0) } ?? .null,
                 "why": .string(notification.cause.rawValue), "state": .string(notification.state.rawValue),
             ]
+            if let channel = notification.channel { members["channel"] = .string(channel) }
             if let local = notification.local { members["local"] = .string(local) }
             if let action = notification.action { members["action"] = .string(action) }
             if let text = notification.text { members["text"] = .string(text) }

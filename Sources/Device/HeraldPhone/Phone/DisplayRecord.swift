@@ -62,8 +62,10 @@ public struct DisplayRecord: Codable, SnakeCased, Hashable, Sendable {
         }
     }
 
-    /// Its `apns-id`; empty if it has none.
+    /// Its `apns-id`, or the `apns-unique-id` of a broadcast; empty if it has none.
     public var apnsID: String
+    /// The channel of a broadcast (`apns-channel-id`); nil for others.
+    @ExplicitNull public var channel: String?
     /// The identifier of a local notification; nil for a remote one.
     @ExplicitNull public var local: String?
     /// The time at which a local notification was due, as `2026-11-21T14:30:00.000Z`.

@@ -1,3 +1,4 @@
+import HeraldDevice
 import HeraldJSON
 import HeraldModel
 
@@ -6,17 +7,27 @@ struct LiveActivities: Codable, Hashable, Sendable {
     private(set) var all: [PhoneState.Activity] = []
 
     /// The `timestamp` of the activity that a payload changes; nil if there is none.
-    func timestamp(of app: Topic, payload: [UInt8]) -> Double? {
-        Self.aps(payload).flatMap { index(of: app, $0) }.map { all[$0].timestamp }
+    func timestamp(of app: Topic, payload: [UInt8], channel: String?) -> Double? {
+        Self.aps(payload).flatMap { index(of: app, $0, channel: channel) }.map { all[$0].timestamp }
     }
 
     private static func aps(_ payload: [UInt8]) -> JSON.Object? {
         JSON.Object(payload, rules: .payload)?["aps"]?.members
     }
 
-    /// The activity with the attributes that the payload names, else the app's newest.
-    private func index(of app: Topic, _ aps: JSON.Object) -> Int? {
-        all.firstIndex { $0.app == app && (aps["attributes"] == nil || $0.view.attributes == aps["attributes"]) }
+    /// The activity with the attributes that the payload names, else the app's newest; of a broadcast, one that the channel
+    /// changes goes before others.
+    private func index(of app: Topic, _ aps: JSON.Object, channel: String?) -> Int? {
+        func isMeant(_ one: PhoneState.Activity) -> Bool {
+            one.app == app && (aps["attributes"] == nil || one.view.attributes == aps["attributes"])
+        }
+        return channel.flatMap { channel in all.firstIndex { $0.channel == channel && isMeant($0) } }
+            ?? all.firstIndex(where: isMeant)
+    }
+
+    /// The channel of an app's newest activity.
+    func newestChannel(of app: Topic) -> DeviceChannel? {
+        all.first { $0.app == app }?.channel.flatMap { DeviceChannel($0, of: app) }
     }
 
     /// Starts, updates or ends an activity.
@@ -24,16 +35,18 @@ struct LiveActivities: Codable, Hashable, Sendable {
         _ presentation: Presentation,
         app: Topic,
         payload: [UInt8],
+        channel: String?,
         now: Double,
         limit: Int,
         start: (_ content: JSON, _ attributes: JSON) -> PhoneSnapshot.Activity
     ) {
         guard let change = presentation.activity, let aps = Self.aps(payload) else { return }
-        let existing = index(of: app, aps)
+        let existing = index(of: app, aps, channel: channel)
         var activity: PhoneState.Activity
         if change.event == "start" {
             let view = start(change.contentState ?? .object([:]), aps["attributes"] ?? .object([:]))
             activity = PhoneState.Activity(view: view, app: app, timestamp: 0)
+            activity.channel = aps["input-push-channel"]?.text.flatMap { DeviceChannel($0, of: app)?.id }
         } else if let existing {
             activity = all[existing]
         } else {

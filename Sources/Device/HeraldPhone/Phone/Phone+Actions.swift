@@ -61,6 +61,8 @@ extension Phone {
         case .cancel(let topic, let id):
             try cancel(id, of: topic, now)
             return []
+        case .subscribe(let topic, let channel): return try subscribe(topic, to: channel, now)
+        case .unsubscribe(let topic, let channel): return try unsubscribe(topic, from: channel, now)
         case .install: throw DeviceError(.notPossible, "a bundle is installed by its path")
         }
     }

@@ -28,7 +28,7 @@ extension Phone {
 }
 
 extension AppMessage {
-    /// The event and its members, the same on the local socket and for a program of that name; nil for a notification.
+    /// The event and its members, the same on the local socket and for a program of that name; nil for others.
     var news: (event: ProgramEvent, members: JSON.Object)? {
         func kinds(_ kinds: [NotificationKind]) -> JSON { .array(kinds.map { .string($0.rawValue) }) }
         switch self {
@@ -42,7 +42,7 @@ extension AppMessage {
             return (.refused, ["topic": .string(topic.name), "reason": .string(reason)])
         case .languages(let languages):
             return (.languages, ["languages": .array(languages.map { .string($0) })])
-        case .notification: return nil
+        case .notification, .channel: return nil
         }
     }
 }

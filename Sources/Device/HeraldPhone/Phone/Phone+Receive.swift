@@ -17,6 +17,7 @@ extension Phone {
     /// Takes a notification; it may be acknowledged once the effects on files are performed.
     mutating func receive(_ notification: ReceivedNotification, _ now: WallTime) -> Reception {
         let key = SeenNotifications.Key(notification)
+        if noteBroadcast(notification) { return Reception(isRepeated: true) }
         if let key, state.seen.contains(key) { return Reception(isRepeated: true) }
         if let key { state.seen.insert(key) }
         let arrival = arrival(of: notification, now)
@@ -44,6 +45,7 @@ extension Phone {
     private func arrival(of notification: ReceivedNotification, _ now: WallTime) -> PhoneState.Arrival {
         PhoneState.Arrival(
             topic: notification.topic,
+            channel: notification.channel,
             apnsID: notification.id?.description,
             payload: Data(notification.payload),
             pushType: notification.pushType,
@@ -85,12 +87,15 @@ extension Phone {
         situation.categories = app.categories
         situation.shown = state.notifications.all.filter { $0.app == app.topic }
             .map { ShownNotification(id: $0.view.id, collapseID: $0.arrival.collapseID) }
-        situation.activity = state.activities.timestamp(of: app.topic, payload: payload)
+        situation.activity = state.activities.timestamp(of: app.topic, payload: payload, channel: arrival.channel)
             .map { ShownActivity(timestamp: $0) }
-        return Presenter(bundle: bundles[app.topic]).presentation(
-            of: IncomingNotification(payload: payload, pushType: arrival.pushType, collapseID: arrival.collapseID),
-            in: situation
+        var incoming = IncomingNotification(
+            payload: payload,
+            pushType: arrival.pushType,
+            collapseID: arrival.collapseID
         )
+        incoming.isBroadcast = arrival.channel != nil
+        return Presenter(bundle: bundles[app.topic]).presentation(of: incoming, in: situation)
     }
 
     /// Shows a notification, and delivers it to its app.
@@ -111,6 +116,7 @@ extension Phone {
                 presentation,
                 app: state.apps[index].topic,
                 payload: payload,
+                channel: arrival.channel,
                 now: now.unixSeconds,
                 limit: limits.activities
             ) { content, attributes in
@@ -122,6 +128,15 @@ extension Phone {
                     attributes: attributes
                 )
             }
+            if presentation.activity?.event == "start",
+                let channel = state.activities.newestChannel(of: state.apps[index].topic)
+            {
+                effects += subscribe(activityTo: channel)
+                if state.channels.firstIndex(of: channel) == nil {
+                    record.because.append("its channel is left out: the device has \(limits.channels) subscriptions")
+                }
+            }
+            effects += endUnusedChannels()
         } else if let place = presentation.place {
             effects += show(presentation, at: place, arrival, index, in: &record, at: now)
         }
@@ -150,6 +165,7 @@ extension Phone {
             state: app.state,
             badge: app.badge
         )
+        record.channel = arrival.channel
         record.local = arrival.local
         record.due = arrival.due.map { WallTime(unixSeconds: $0).rfc3339 }
         record.pushType = arrival.pushType
@@ -231,10 +247,10 @@ extension Phone {
         toApp index: Int,
         _ now: WallTime
     ) -> (effects: [PhoneEffect], runsInBackground: Bool) {
-        guard !presentation.reasons.contains(where: { $0 == .unreadable || $0 == .tooDeep }),
-            presentation.activity == nil,
-            arrival.pushType != .liveactivity
-        else { return ([], false) }
+        guard !presentation.reasons.contains(where: { $0 == .unreadable || $0 == .tooDeep }) else { return ([], false) }
+        // An app that runs sees how its Live Activity changes.
+        if arrival.channel != nil { return ([message(.broadcast, arrival, index)], false) }
+        guard presentation.activity == nil, arrival.pushType != .liveactivity else { return ([], false) }
         var effects: [PhoneEffect] = []
         if presentation.isDeliveredToApp {
             let app = state.apps[index].topic
@@ -283,6 +299,7 @@ extension Phone {
             topic: arrival.topic,
             apnsID: arrival.apnsID,
             local: arrival.local,
+            channel: arrival.channel,
             payload: Array(arrival.payload),
             cause: cause,
             state: app.state,

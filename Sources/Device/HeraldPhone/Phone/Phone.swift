@@ -71,6 +71,7 @@ struct Phone {
             }
             effects += registration(of: app)
         }
+        effects += endUnusedChannels() + state.channels.compactMap(\.channel).map { .subscribe($0) }
         if !state.hasNetwork { effects.append(.setNetwork(false)) }
         if state.isSaving { effects.append(.setSaving(true)) }
         effects += state.runs.filter { $0.deadline == nil }.map { .run($0) }
@@ -211,6 +212,7 @@ struct Phone {
         pressed[topic] = nil
         state.notifications.removeAll(of: topic)
         state.activities.removeAll(of: topic)
+        effects += endUnusedChannels()
         state.runs.removeAll { $0.app == topic }
         _ = state.pending.cancel(nil, of: topic)
         if app.information.hasBundle {
@@ -301,7 +303,7 @@ struct Phone {
         for line in state.activities.tick(now.unixSeconds) { note(line, now) }
         state.notifications.tick(now.unixSeconds)
         let late = state.runs.filter { $0.deadline.map { $0 <= now.unixSeconds } ?? false }
-        return late.flatMap { runEnded($0.number, .timedOut, now) } + showDue(now)
+        return endUnusedChannels() + late.flatMap { runEnded($0.number, .timedOut, now) } + showDue(now)
     }
 
     // MARK: - Look-ups and the log

@@ -48,6 +48,10 @@ public enum PhoneAction: Hashable, Sendable {
     case badge(Topic, Int)
     /// Registers the app's categories, as the app itself does. They replace its earlier ones and those of its bundle.
     case categories(Topic, [NotificationCategory])
+    /// Subscribes an app to a channel (`apns-channel-id`), as the app itself does. It stays subscribed over restarts.
+    case subscribe(Topic, channel: String)
+    /// Ends an app's subscription to a channel.
+    case unsubscribe(Topic, channel: String)
     /// Installs the bundle at a path.
     case install(path: String)
     /// Removes an app and its data. Its device token never works again.
@@ -85,12 +89,12 @@ public struct PhoneSwitches: Codable, SnakeCased, Hashable, Sendable {
 extension PhoneAction: Codable, SnakeCased {
     private enum CodingKeys: String, CodingKey {
         case verb = "do"
-        case topic, id, notification, action, text, allow, style, path, badge, categories, payload
+        case topic, id, notification, action, text, allow, style, path, badge, categories, payload, channel
     }
 
     private enum Verb: String, Codable, CaseIterable {
         case lock, unlock, home, open, end, tap, close, clear, act, permit, set, badge, categories, schedule, cancel,
-            install, remove
+            subscribe, unsubscribe, install, remove
     }
 
     /// The values of `do`.
@@ -156,6 +160,8 @@ extension PhoneAction: Codable, SnakeCased {
             self = .schedule(try topic(), LocalNotification(id: id, payload: payload, trigger: trigger))
         case .cancel:
             self = .cancel(try topic(), id: container.contains(.notification) ? try text(.notification) : nil)
+        case .subscribe: self = .subscribe(try topic(), channel: try text(.channel))
+        case .unsubscribe: self = .unsubscribe(try topic(), channel: try text(.channel))
         case .install: self = .install(path: try text(.path))
         }
     }
@@ -258,6 +264,12 @@ extension PhoneAction: Codable, SnakeCased {
         case .cancel(let topic, let id):
             try write(.cancel, topic)
             try container.encodeIfPresent(id, forKey: .notification)
+        case .subscribe(let topic, let channel):
+            try write(.subscribe, topic)
+            try container.encode(channel, forKey: .channel)
+        case .unsubscribe(let topic, let channel):
+            try write(.unsubscribe, topic)
+            try container.encode(channel, forKey: .channel)
         case .install(let path):
             try write(.install)
             try container.encode(path, forKey: .path)

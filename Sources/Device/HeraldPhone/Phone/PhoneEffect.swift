@@ -12,6 +12,8 @@ enum PhoneEffect: Hashable, Sendable {
     /// Presents the device token that an app had before a restart; comes before `register`.
     case present(DeviceToken, for: Topic)
     case unregister(Topic, in: PushEnvironment?)
+    case subscribe(DeviceChannel)
+    case unsubscribe(DeviceChannel)
     case setEnabled(Bool, for: Topic)
     case setSaving(Bool)
     case setNetwork(Bool)
@@ -42,6 +44,8 @@ enum AppMessage: Hashable, Sendable {
     case token(Topic, String)
     case refused(Topic, String)
     case notification(AppNotification)
+    /// The service has taken the subscription to a channel, or refuses it for a reason.
+    case channel(DeviceChannel, refused: String?)
     case languages([String])
 }
 
@@ -50,6 +54,7 @@ struct AppNotification: Hashable, Sendable {
     var topic: Topic
     var apnsID: String?
     var local: String?
+    var channel: String?
     var payload: [UInt8]
     var cause: LocalApp.Cause
     var state: AppState

@@ -8,6 +8,10 @@ public struct PhoneLimits: Hashable, Sendable {
     public var notifications = 100
     /// The most Live Activities on the screen. (default: 20)
     public var activities = 20
+    /// The most subscriptions to channels, of all apps together; the service takes 500 of a device, with its apps.
+    ///
+    /// Further ones are refused. (default: 100)
+    public var channels = 100
     /// The most programs that run or wait.
     ///
     /// Further ones do not run. (default: 128)

@@ -119,6 +119,18 @@ extension PhoneSnapshot {
         @ExplicitNull public var launchPicture: String?
         /// Its pending local notifications, the next one first.
         public var pending: [Pending] = []
+        /// The channels to which it is subscribed.
+        public var channels: [Channel] = []
+    }
+
+    /// A subscription of an app to a broadcast channel.
+    public struct Channel: Codable, Hashable, Sendable {
+        /// The channel (`apns-channel-id`).
+        public var id: String
+        /// The reason why the service refuses it; nil if it does not, or has not answered yet.
+        @ExplicitNull public var refused: String?
+        /// The `apns-unique-id` of the newest broadcast, which names its display record.
+        @ExplicitNull public var newest: String?
     }
 
     /// A local notification that an app has scheduled.

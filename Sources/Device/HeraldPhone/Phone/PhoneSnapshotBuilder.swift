@@ -82,6 +82,11 @@ struct PhoneSnapshotBuilder {
         view.launchImage = app.launchImage
         view.launchPicture = app.launchImage.flatMap { picture($0, app.topic) }
         view.pending = notifications.map { pending($0) }
+        view.channels = phone.state.channels.filter { $0.topic == app.topic }.map { one in
+            var channel = PhoneSnapshot.Channel(id: one.id)
+            (channel.refused, channel.newest) = (one.refused, one.newest)
+            return channel
+        }
         return view
     }
 

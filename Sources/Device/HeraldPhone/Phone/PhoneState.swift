@@ -37,9 +37,27 @@ struct PhoneState: Codable, Hashable, Sendable {
         var topic: Topic { information.topic }
     }
 
-    /// A notification that has arrived.
+    /// A subscription of an app to a channel.
+    struct Channel: Codable, Hashable, Sendable {
+        let topic: Topic
+        /// In base64.
+        let id: String
+        /// Whether the app or its user subscribed; else a Live Activity did, as long as it is on the screen.
+        var isAsked = false
+        /// The reason why the service refuses it.
+        var refused: String?
+        /// The `apns-unique-id` of the newest broadcast; the service sends that one again on a new connection.
+        var newest: String?
+
+        var channel: DeviceChannel? { DeviceChannel(id, of: topic) }
+    }
+
+    /// A notification or a broadcast that has arrived.
     struct Arrival: Codable, Hashable, Sendable {
         var topic: Topic
+        /// The channel of a broadcast, in base64; nil for a notification.
+        var channel: String?
+        /// The `apns-id`; of a broadcast, the `apns-unique-id`.
         var apnsID: String?
         var payload: Data
         var pushType: PushType?
@@ -84,6 +102,8 @@ struct PhoneState: Codable, Hashable, Sendable {
         var app: Topic
         /// The `timestamp` of its content.
         var timestamp: Double
+        /// The channel whose broadcasts change it (`input-push-channel` of its start), in base64.
+        var channel: String?
     }
 
     /// An app whose removal the service has not confirmed.
@@ -108,6 +128,7 @@ struct PhoneState: Codable, Hashable, Sendable {
     var timeZone: String?
     var foreground: Topic?
     var apps: [App] = []
+    var channels: [Channel] = []
     var notifications = NotificationList()
     var activities = LiveActivities()
     var pending = PendingNotifications()

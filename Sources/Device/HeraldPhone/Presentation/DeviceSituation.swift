@@ -8,6 +8,8 @@ public struct IncomingNotification: Hashable, Sendable {
     public var pushType: PushType?
     /// Its `apns-collapse-id`.
     public var collapseID: String?
+    /// Whether it is a broadcast of a channel.
+    public var isBroadcast = false
 
     /// Creates a notification.
     public init(payload: [UInt8], pushType: PushType? = nil, collapseID: String? = nil) {

@@ -133,6 +133,10 @@ public struct Presentation: Hashable, Sendable {
         case badDismissalDate = "aps.dismissal-date is not a time in UNIX seconds: it is ignored"
         /// The event is missing or unknown.
         case badEvent = "aps.event is none of start, update and end"
+        /// The channel is not an identifier.
+        case badChannel = "aps.input-push-channel is not a channel, 24 characters of base64: it is ignored"
+        /// A broadcast names the event start.
+        case startByBroadcast = "a broadcast cannot start a Live Activity"
         /// The start lacks required keys.
         case incompleteStart = "a start needs attributes-type, attributes and content-state"
     }

@@ -217,11 +217,15 @@ public struct Presenter: Sendable {
         let timestamp = date("timestamp", .badTimestamp)
         var activity = Presentation.Activity(event: "", state: .active, contentState: content)
         switch aps["event"]?.text {
+        case "start" where notification.isBroadcast: return presentation.reasons.append(.startByBroadcast)
         case "start":
             guard aps["attributes-type"]?.text != nil, aps["attributes"]?.members != nil, content != nil else {
                 return presentation.reasons.append(.incompleteStart)
             }
             activity.event = "start"
+            if let channel = aps["input-push-channel"], channel.text.flatMap({ ChannelID($0) }) == nil {
+                presentation.reasons.append(.badChannel)
+            }
         case let event? where event == "update" || event == "end":
             guard let shown = situation.activity else { return presentation.reasons.append(.noActivity) }
             if let timestamp, timestamp < shown.timestamp {

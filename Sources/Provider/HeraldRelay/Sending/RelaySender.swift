@@ -27,8 +27,8 @@ struct ProviderSender: RelaySender {
         )
         configuration.proxy = app.proxy
         configuration.timeout = timeout
-        // Rows wait in the queue, so the client need not wait for an unreachable service.
-        configuration.retry.waitsForService = false
+        // Rows wait in the queue and are tried again from there.
+        configuration.retry = .never
         client = try ProviderClient(configuration)
         self.app = app
     }

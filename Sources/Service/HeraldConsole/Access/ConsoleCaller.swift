@@ -47,14 +47,14 @@ package struct ConsoleContext: RequestContext {
     /// Facts for the audit's line of this request.
     package let note = AuditNote()
     let channel: any Channel
+    /// The client's IP address, also behind a trusted proxy; `socket` at the socket.
+    var address: String
 
     package init(source: Source) {
         coreContext = CoreRequestContextStorage(source: source)
         channel = source.channel
+        address = channel.remoteAddress?.ipAddress ?? "socket"
     }
-
-    /// The client's IP address; `socket` at the socket.
-    var address: String { channel.remoteAddress?.ipAddress ?? "socket" }
 
     /// Whether the caller still waits for the answer, and may have it.
     var isServed: Bool { isStillIn() && channel.isActive }

@@ -2,10 +2,12 @@ import HeraldJSON
 
 /// A request to start a drill, with the options of `herald drill start`.
 package struct DrillRequest: Codable, SnakeCased, Hashable, Sendable {
-    /// `refuse`, `latency`, `silence`, `goaway`, `streams`, `drop` or `shutdown`.
+    /// `refuse`, `latency`, `silence`, `reset`, `refuse-stream`, `goaway`, `streams`, `drop` or `shutdown`.
     package var kind: String
-    /// Reason string, for example `Unregistered`.
+    /// Reason string, for example `Unregistered`; with a ``status`` any text, or nil for an answer without a body.
     package var reason: String?
+    /// Status of a refusal, 400 to 599; nil for the reason's.
+    package var status: Int?
     /// Share of the requests, for example `20%`; nil means all.
     package var share: String?
     /// The most requests that are affected; nil means all.
@@ -19,6 +21,8 @@ package struct DrillRequest: Codable, SnakeCased, Hashable, Sendable {
     package var retryAfter: String?
     /// Whether Herald accepts the requests that it does not answer.
     package var accepted: Bool?
+    /// Whether a GOAWAY that ignores no stream precedes the usual one.
+    package var twoStep: Bool?
     /// Stream limit that connections announce.
     package var streams: Int?
     /// Interval at which that limit and the usual one alternate.

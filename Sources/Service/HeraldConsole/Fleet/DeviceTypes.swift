@@ -17,9 +17,11 @@ package struct DeviceEntry: Codable, SnakeCased, Hashable, Sendable {
     package let labels: [String: String]
     /// The invitation that it used.
     package let invitation: String?
-    /// The newest moment at which this node saw it; now while it is connected here.
+    /// Whether it knows what the service announces; nil where that is not known.
+    package let announcement: AnnouncementState?
+    /// The newest moment at which a node saw it, as far as this one knows; now while it is connected here.
     package var lastSeen: String?
-    /// The address of its newest connection to this node.
+    /// The address of its newest connection, if that was to this node.
     package var lastAddress: String?
     /// Beginning of its connection to this node.
     package var connectedSince: String?
@@ -36,7 +38,8 @@ package struct DeviceEntry: Codable, SnakeCased, Hashable, Sendable {
         expires: String,
         revoked: String?,
         labels: [String: String] = [:],
-        invitation: String? = nil
+        invitation: String? = nil,
+        announcement: AnnouncementState? = nil
     ) {
         self.id = id
         self.name = name
@@ -46,6 +49,7 @@ package struct DeviceEntry: Codable, SnakeCased, Hashable, Sendable {
         self.revoked = revoked
         self.labels = labels
         self.invitation = invitation
+        self.announcement = announcement
     }
 }
 
@@ -90,12 +94,15 @@ package struct WaitingEntry: Codable, SnakeCased, Hashable, Sendable {
 
 /// The token of an app on a device.
 package struct DeviceTokenEntry: Codable, Hashable, Sendable {
+    package let device: String
+    package let name: String?
     /// Lower-case hex.
     package let token: String
     package let topic: Topic
     package let environment: PushEnvironment
 
-    package init(token: String, topic: Topic, environment: PushEnvironment) {
+    package init(device: String, name: String?, token: String, topic: Topic, environment: PushEnvironment) {
+        (self.device, self.name) = (device, name)
         self.token = token
         self.topic = topic
         self.environment = environment
@@ -122,11 +129,13 @@ package struct InvitationEntry: Codable, SnakeCased, Hashable, Sendable {
     package let withdrawn: String?
     /// The number of devices that may use it.
     package let uses: Int
-    /// The number of devices that have used it.
+    /// The number of devices that have used it, without those that were revoked and had never connected.
     package let used: Int
     package let lastUsed: String?
-    /// The newest device that has used it.
+    /// The known device that it is for, or the newest one that has used it.
     package let device: String?
+    /// The labels of its devices.
+    package let labels: [String: String]
     /// Only in the answer that makes it.
     package var code: String?
 
@@ -140,7 +149,8 @@ package struct InvitationEntry: Codable, SnakeCased, Hashable, Sendable {
         uses: Int,
         used: Int,
         lastUsed: String?,
-        device: String?
+        device: String?,
+        labels: [String: String] = [:]
     ) {
         self.id = id
         self.name = name
@@ -152,6 +162,7 @@ package struct InvitationEntry: Codable, SnakeCased, Hashable, Sendable {
         self.used = used
         self.lastUsed = lastUsed
         self.device = device
+        self.labels = labels
     }
 }
 
@@ -162,10 +173,22 @@ package struct InvitationRequest: Codable, Hashable, Sendable {
     package let uses: Int?
     /// Lifetime in days; one without it.
     package let days: Int?
+    /// The labels of the devices.
+    package let labels: [String: String]?
+    /// The known device that it is for.
+    package let device: String?
 
-    package init(name: String? = nil, uses: Int? = nil, days: Int? = nil) {
+    package init(
+        name: String? = nil,
+        uses: Int? = nil,
+        days: Int? = nil,
+        labels: [String: String]? = nil,
+        device: String? = nil
+    ) {
         self.name = name
         self.uses = uses
         self.days = days
+        self.labels = labels
+        self.device = device
     }
 }

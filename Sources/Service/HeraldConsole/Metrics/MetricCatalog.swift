@@ -147,9 +147,19 @@ enum MetricCatalog {
             "Records of the cluster's log, and messages between nodes, that no node wrote: record, message."
         ),
         MetricDescription(
+            "herald_cluster_streams_without_leader",
+            .gauge,
+            "Streams of the cluster that have no leader, as this node's NATS server sees them: providers get 503."
+        ),
+        MetricDescription(
             "herald_cluster_takeovers_total",
             .counter,
             "Connections that ended because their device connected to another node."
+        ),
+        MetricDescription(
+            "herald_cluster_trust_shared",
+            .gauge,
+            "Whether this node's trust is in common with the other nodes (0 or 1)."
         ),
         MetricDescription(
             "herald_connections_limit",
@@ -190,6 +200,12 @@ enum MetricCatalog {
             .gauge,
             "Devices that wait for their turn to arrive at a node of a cluster."
         ),
+        MetricDescription(
+            "herald_device_certificates",
+            .gauge,
+            labels: ["state"],
+            "Devices whose newest certificate ends within 30 days, or within the last quarter of a shorter life (ending), or has ended (ended); counted each hour."
+        ),
         MetricDescription("herald_device_connections_total", .counter, "Connections of devices."),
         MetricDescription(
             "herald_device_queues_full_total",
@@ -208,6 +224,17 @@ enum MetricCatalog {
             "Connections whose device did not present the tokens of its apps in time."
         ),
         MetricDescription("herald_devices_connected", .gauge, "Connected devices."),
+        MetricDescription(
+            "herald_devices_enrolled",
+            .gauge,
+            "Enrolled devices that are not revoked; counted each hour."
+        ),
+        MetricDescription(
+            "herald_devices_unseen",
+            .gauge,
+            labels: ["days"],
+            "Enrolled devices that are not connected, and that no node has seen for 1, 7 or 30 days; counted each hour."
+        ),
         MetricDescription(
             "herald_drilled_requests_total",
             .counter,
@@ -287,7 +314,7 @@ enum MetricCatalog {
             "herald_provider_requests_total",
             .counter,
             labels: ["status", "reason"],
-            "Requests at the HTTP/2 API, by status and by reason, which is empty for accepted ones."
+            "Requests at the HTTP/2 API, by status and by reason, which is empty for accepted ones and `drill` for a status that a drill chose."
         ),
         MetricDescription("herald_ready", .gauge, "Whether the service works (0 or 1); /health says what is wrong."),
         MetricDescription(

@@ -142,8 +142,10 @@ package struct OperationRow: Sendable {
 
     var isChange: Bool { effect == .changes || effect == .signsIn }
 
-    /// Names of the parameters in the query.
-    var queryNames: [String] { parameters.filter { place(of: $0) == "query" }.map(\.name) }
+    /// Names of the parameters in the query, each as often as it may be there.
+    var queryNames: [String] {
+        parameters.filter { place(of: $0) == "query" }.flatMap { Array(repeating: $0.name, count: $0.most) }
+    }
 
     /// `path`, `query` or `header`.
     func place(of parameter: any AnyParameter) -> String {

@@ -21,6 +21,14 @@ package struct Call<Body: Sendable>: Sendable {
         try request.uri.queryParameters[parameter.name[...]].map { try parameter.read(String($0)) }
     }
 
+    /// The values of a parameter that the query may have more than once.
+    /// - Throws: ``AdminError`` with what to write.
+    package func all<Value>(_ parameter: Parameter<Value>) throws -> [Value] {
+        try request.uri.queryParameters.filter { $0.key == parameter.name[...] }.map {
+            try parameter.read(String($0.value))
+        }
+    }
+
     /// The value of a parameter in the path.
     /// - Throws: ``AdminError`` with what to write.
     package func path<Value>(_ parameter: Parameter<Value>) throws -> Value {

@@ -1,4 +1,5 @@
 import HeraldJSON
+import HeraldModel
 
 // Words about members of devices, credentials, apps, channels and access.
 
@@ -48,6 +49,38 @@ extension AuditEntry: Described {
     ]
 }
 
+extension AnnouncementEntry: Described {
+    package static let members: [String: Fact] = [
+        "version": "Rises with each announcement.",
+        "addresses": "The service's addresses, the preferred one first; none if devices keep theirs.",
+        "problems": "What is wrong with it, each with what to do.",
+    ]
+}
+
+extension ServiceEndpoint: Described {
+    package static let members: [String: Fact] = [
+        "port": "The listener for devices.",
+        "activation": "The port of the activation listener.",
+    ]
+}
+
+extension AnnouncementEntry.Authority: Described {
+    package static let members: [String: Fact] = [
+        "expires": .time,
+        "signs": "Whether it has signed the server's certificate.",
+    ]
+}
+
+extension AnnouncementCounts: Described {
+    package static let members: [String: Fact] = [
+        "ready": "They know every announced authority and address.",
+        "behind": "They have an earlier announcement.",
+        "told": "The operator has told them everything by hand.",
+        "silent": "They have never said which announcement they have.",
+        "expired": "Their certificates have expired: they need an invitation.",
+    ]
+}
+
 extension AppEntry: Described {
     package static let members: [String: Fact] = [
         "environment": "Absent if no app has the topic.",
@@ -93,7 +126,7 @@ extension DeviceEntry: Described {
         "created expires revoked": .time,
         "connected": .always("Whether it is connected now."),
         "invitation": "The invitation that it used.",
-        "last_seen": .time("The newest moment at which this node saw it."),
+        "last_seen": .time("The newest moment at which a node saw it; up to eight hours later if it was another node."),
         "last_address": "The address of its newest connection to this node.",
         "connected_since": .time("Only while it is connected to this node."),
         "waiting": "Notifications that wait for it; not in lists.",
@@ -111,13 +144,13 @@ extension DeviceAppEntry: Described {
 }
 
 extension LabelsRequest: Described {
-    package static let members: [String: Fact] = [
-        "labels": [
-            "maxProperties": 16,
-            "description": """
-            Names and values of 1 to 64 bytes without control characters; a name has no equals sign.
-            """,
-        ]
+    package static let members: [String: Fact] = ["labels": labels]
+
+    fileprivate static let labels: Fact = [
+        "maxProperties": 16,
+        "description": """
+        Names and values of 1 to 64 bytes without control characters; a name has no equals sign.
+        """,
     ]
 }
 
@@ -134,6 +167,11 @@ extension InvitationRequest: Described {
         ],
         "uses": ["minimum": 1, "maximum": 100000, "default": 1, "description": "Devices that may use it."],
         "days": ["minimum": 1, "maximum": 365, "default": 1],
+        "labels": LabelsRequest.labels,
+        "device": """
+        A known device: it gets a new certificate, and keeps identifier, name, labels and registrations. Neither `name`, \
+        `uses` nor `labels` are given then.
+        """,
     ]
 }
 
@@ -141,8 +179,9 @@ extension InvitationEntry: Described {
     package static let members: [String: Fact] = [
         "created expires withdrawn last_used": .time,
         "uses": ["minimum": 1],
-        "used": "Devices that have used it.",
-        "device": "The newest device that has used it.",
+        "used": "Devices that have used it; without those that were revoked and had never connected.",
+        "device": "The known device that it is for, or the newest one that has used it.",
+        "labels": "The labels of its devices.",
         "code": "Only in the answer that makes it.",
     ]
 }

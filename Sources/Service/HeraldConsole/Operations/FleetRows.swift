@@ -7,15 +7,15 @@ package import HeraldModel
 extension AdminAPI {
     static let fleetRows: [OperationRow] = [
         devices.row, device.row, setLabels.row, revokeDevice.row, disconnectDevice.row, deviceToken.row,
-        invitations.row, invite.row, withdrawInvitation.row, credentials.row, credential.row, issueCertificate.row,
-        addKey.row, revokeCredential.row, reloadTrust.row, apps.row, forgetApp.row, channels.row, makeChannel.row,
-        deleteChannel.row,
+        announcement.row, renewAnnouncement.row, tellByHand.row, invitations.row, invite.row, withdrawInvitation.row,
+        credentials.row, credential.row, issueCertificate.row, addKey.row, revokeCredential.row, reloadTrust.row,
+        apps.row, forgetApp.row, appTokens.row, channels.row, makeChannel.row, deleteChannel.row,
     ]
 
     package static let devices = AdminOperation<NoContent, Page<DeviceEntry>>(
         .get,
         "devices",
-        takes: [deviceSearch, connected] + Ask.page,
+        takes: [deviceSearch, connected, label, offlineDays, unusedDevices, unready] + Ask.page,
         role: .viewer,
         .reads,
         says: "The enrolled devices, including revoked ones.",
@@ -24,8 +24,62 @@ extension AdminAPI {
     package static let deviceSearch = Parameter<String>("q", "Part of a name, an identifier or a label: `room=hall`.")
     package static let connected = Parameter<Bool>(
         "connected",
-        "Whether the devices are connected now; without it, all."
+        "Whether the devices are connected now, to any node; without it, all. `false` leaves out revoked ones."
     )
+
+    package static let label = Parameter<LabelFilter>(
+        labels: "label",
+        most: 16,
+        "A label that the devices have: `room=hall`, or `room` with any value."
+    )
+    package static let offlineDays = Parameter<Int>(
+        "offline_days",
+        1...3650,
+        """
+        Only devices that are not connected, and that no node has seen for so many days. One that never connected counts \
+        from its creation, a revoked one is left out.
+        """
+    )
+    package static let unusedDevices = Parameter<Bool>(
+        "unused",
+        "Whether only devices are listed that have never connected and are not revoked."
+    )
+    package static let unready = Parameter<Bool>(
+        "unready",
+        "Whether only devices are listed that do not know every announced authority and address of the service."
+    )
+
+    package static let announcement = AdminOperation<NoContent, AnnouncementEntry>(
+        .get,
+        "announcement",
+        role: .viewer,
+        .reads,
+        says: "What devices are told of the service's authorities and addresses, and how many of them know it.",
+        answer: "The newest announcement.",
+        fails: [404]
+    )
+    package static let renewAnnouncement = AdminOperation<NoContent, AnnouncementEntry>(
+        .post,
+        "announcement/renew",
+        role: .admin,
+        .changes,
+        says: "Signs the announcement anew, so that devices with a newer one of a lost service take it.",
+        answer: "The announcement.",
+        fails: [409]
+    )
+
+    package static let tellByHand = AdminOperation<NoContent, AnnouncementEntry>(
+        .post,
+        "announcement/told",
+        takes: [toldDevice, label],
+        role: .admin,
+        .changes,
+        says: "Records that a device, or those with labels, were told by hand everything that is announced.",
+        answer: "The announcement.",
+        more: "It is for devices that do not follow announcements. One that adds something makes them silent again.",
+        fails: [404, 409]
+    )
+    package static let toldDevice = Parameter<String>("device", "The identifier of the device.")
 
     package static let device = AdminOperation<NoContent, DeviceEntry>(
         .get,
@@ -58,11 +112,16 @@ extension AdminAPI {
     package static let disconnectDevice = AdminOperation<NoContent, DeviceEntry>(
         .post,
         "devices/{id}/disconnect",
+        takes: [staysAway],
         role: .admin,
         .changes,
-        says: "Closes a device's connection. The device may connect again.",
+        says: "Closes a device's connection. The device comes back at once, unless it is told to stay away.",
         answer: "The device.",
         fails: [404, 409]
+    )
+    package static let staysAway = Parameter<Bool>(
+        "stay_away",
+        "Whether the device stays away for a while (DISCONNECT 0x89): Herald's agent for its longest pause."
     )
     package static let deviceToken = AdminOperation<NoContent, DeviceTokenEntry>(
         .post,
@@ -94,9 +153,9 @@ extension AdminAPI {
         "invitations",
         role: .admin,
         .changes,
-        says: "Makes an invitation for one device or many.",
+        says: "Makes an invitation for one device or many, or for a known device.",
         answer: "The invitation with its code, which no later answer has.",
-        fails: [409]
+        fails: [404, 409]
     )
     package static let withdrawInvitation = AdminOperation<NoContent, InvitationEntry>(
         .delete,
@@ -183,6 +242,21 @@ extension AdminAPI {
         says: "Forgets an app that no device has registered and that has no channel.",
         answer: "The forgotten apps.",
         fails: [404, 409]
+    )
+
+    package static let appTokens = AdminOperation<NoContent, Page<DeviceTokenEntry>>(
+        .post,
+        "apps/{topic}/tokens",
+        takes: [label, tokenEnvironment] + Ask.page,
+        role: .sender,
+        .changes,
+        says: "Seals the tokens of an app again, on all devices that have it or on those with labels.",
+        answer: "The tokens, by device. A part may have fewer than `limit`, or none, before the end.",
+        more: "Revoked devices are left out."
+    )
+    package static let tokenEnvironment = Parameter<PushEnvironment>(
+        "environment",
+        "The app's environment; without it, the setting `environment`."
     )
 
     package static let channels = AdminOperation<NoContent, Page<ChannelEntry>>(

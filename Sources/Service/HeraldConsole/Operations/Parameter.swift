@@ -8,6 +8,8 @@ package protocol AnyParameter: Sendable {
     var words: String { get }
     var schema: JSON { get }
     var isHeader: Bool { get }
+    /// How often a query may have it.
+    var most: Int { get }
 }
 
 /// A parameter of a path or a query.
@@ -16,6 +18,7 @@ package struct Parameter<Value: Sendable>: AnyParameter {
     package let words: String
     package let schema: JSON
     package let isHeader: Bool
+    package var most = 1
     let read: @Sendable (String) throws -> Value
 
     /// - Parameters:
@@ -98,6 +101,20 @@ extension Parameter where Value == Duration {
             }
             return .milliseconds(Int64(seconds * 1000))
         }
+    }
+}
+
+extension Parameter where Value == LabelFilter {
+    /// Labels that a device must have.
+    package init(labels name: String, most: Int, _ words: String) {
+        let one: JSON = ["type": "string", "pattern": "^[^=]+(=[\\s\\S]+)?$", "maxLength": 512]
+        self.init(name, ["type": "array", "items": one, "maxItems": .number(JSON.Number(most))], words) { text in
+            guard text.utf8.count <= 4 * 512, let label = LabelFilter(text) else {
+                throw AdminError(.badRequest, "\(name) must be \(LabelFilter.rule)")
+            }
+            return label
+        }
+        self.most = most
     }
 }
 

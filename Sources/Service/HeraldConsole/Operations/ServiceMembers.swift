@@ -141,15 +141,24 @@ extension ClockReading: Described {
     ]
 }
 
+private let drillKinds: Fact = [
+    "enum": ["refuse", "latency", "silence", "reset", "refuse-stream", "goaway", "streams", "drop", "shutdown"]
+]
+
 extension DrillRequest: Described {
     package static let members: [String: Fact] = [
-        "kind": ["enum": ["refuse", "latency", "silence", "goaway", "streams", "drop", "shutdown"]],
-        "reason": ["examples": ["Unregistered"]],
+        "kind": drillKinds,
+        "reason": [
+            "examples": ["Unregistered"],
+            "description": "A reason of APNs; with a status any text, or absent for an answer without a body.",
+        ],
+        "status": ["minimum": 400, "maximum": 599, "description": "Status of a refusal; without it, the reason's."],
         "share": ["examples": ["20%"], "description": "Share of the requests; without it, all."],
         "token": ["pattern": "^[0-9a-fA-F]{64}$", "description": "A device token; no log and no list contains it."],
         "latency": ["examples": ["500ms", "200ms..2s"]],
         "retry_after": ["examples": ["30s"]],
         "accepted": "Whether Herald accepts the requests that it does not answer.",
+        "two_step": "Whether a GOAWAY that ignores no stream precedes the usual one.",
         "streams": ["minimum": 1, "description": "Stream limit that connections announce."],
         "every": ["examples": ["10s"], "description": "Interval at which that limit and the usual one alternate."],
         "for": ["default": "60s"],
@@ -169,7 +178,7 @@ extension DrillRequest: Described {
 extension DrillEntry: Described {
     package static let members: [String: Fact] = [
         "id": ["minimum": 1],
-        "kind": ["enum": ["refuse", "latency", "silence", "goaway", "streams", "drop", "shutdown"]],
+        "kind": drillKinds,
         "what": "The drill in words.",
         "from": ["enum": ["operator", "configuration"]],
         "started ends": .time,

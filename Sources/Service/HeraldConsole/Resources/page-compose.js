@@ -8,6 +8,7 @@ import { checkView, previewView, question } from "./payload-views.js";
 import { link, place } from "./router.js";
 import { curl } from "./snippets.js";
 import { stateTag } from "./states.js";
+import { table } from "./table.js";
 import { choice, copyButton, field, form, note, section, segments, tick } from "./ui.js";
 import { t } from "./words.js";
 
@@ -17,13 +18,16 @@ const TYPES = ["alert", "background", "liveactivity", "voip", "complication", "f
 /** What was sent from this tab, newest first; nothing else keeps it. */
 const sent = [];
 const MOST_SENT = 20;
+/** Devices of a label to which one request sends, and the pause after it: a caller has ten requests a second. */
+const PER_ORDER = 100;
+const ORDER_PAUSE = 100;
 
 export default class Compose {
   constructor(app, { query }) {
     this.app = app;
-    this.kind = query.channel ? "channel" : "device";
+    this.kind = query.channel ? "channel" : query.label ? "label" : "device";
     this.draft = {
-      device: query.device ?? "", token: "", channel: query.channel ?? "", topic: query.topic ?? "", environment: app.may("admin") && app.environment === "production" ? "production" : "sandbox",
+      device: query.device ?? "", token: "", label: query.label ?? "", channel: query.channel ?? "", topic: query.topic ?? "", environment: app.may("admin") && app.environment === "production" ? "production" : "sandbox",
       type: "alert", priority: "10", expiration: "", collapse: "", tag: "",
     };
     this.mode = "form";
@@ -153,7 +157,8 @@ export default class Compose {
     const post_ = async () => {
       this.isSending = true;
       app.draw();
-      const answer = await app.act(() => post("/v1/send", order));
+      this.outcomes = null;
+      const answer = await app.act(() => kind === "label" ? this.sendToLabel(order) : post("/v1/send", order));
       this.isSending = false;
       if (answer) {
         this.answer = answer;
@@ -169,9 +174,28 @@ export default class Compose {
     return app.ask({ title: t("compose.sure"), words: t("compose.sure.words", { topic: to.topic }), deed: t("compose.send"), isHarmless: true, act: post_ });
   }
 
+  /** Sends to the app on each device of a label; the answer stands for all. */
+  async sendToLabel({ to: { label, topic }, ...order }) {
+    this.outcomes = [];
+    const path = `/v1/apps/${encodeURIComponent(topic)}/tokens`;
+    let after;
+    do {
+      const part = await post(withQuery(path, { label, environment: order.environment, limit: PER_ORDER, after }));
+      if (part.items.length > 0) {
+        const { items } = await post("/v1/send", { ...order, to: part.items.map(({ token }) => ({ token, topic })) });
+        this.outcomes.push(...part.items.map(({ device, name }, index) => ({ device, name, answer: items[index] })));
+        this.app.draw();
+        await new Promise((resolve) => setTimeout(resolve, ORDER_PAUSE));
+      }
+      after = part.next;
+    } while (after && !this.isClosed);
+    const bad = this.outcomes.find(({ answer }) => answer.status !== 200);
+    return bad?.answer ?? this.outcomes[0]?.answer ?? { status: null, explanation: t("compose.nobody", { topic, label }) };
+  }
+
   async watch(answer) {
     const id = answer.unique_id ?? answer.id;
-    if (!id || answer.status !== 200) return;
+    if (!id || answer.status !== 200 || this.outcomes) return;
     try {
       const life = await get(withQuery(`/v1/journal/${id}`, { wait: 20, until: "delivered" }));
       if (this.answer === answer) this.line = life.lines.at(-1);
@@ -190,12 +214,13 @@ export default class Compose {
 
   recipient() {
     const { app, draft, kind, devices, apps } = this;
-    return section(t("compose.to"), { key: "to", actions: segments(t("compose.kind"), kind, [["device", t("col.device")], ["token", t("compose.token")], ["channel", t("compose.channel")]], (one) => {
+    return section(t("compose.to"), { key: "to", actions: segments(t("compose.kind"), kind, [["device", t("col.device")], ["label", t("compose.label")], ["token", t("compose.token")], ["channel", t("compose.channel")]], (one) => {
       this.kind = one;
       app.draw();
     }) },
     h("div", { class: "fields" },
       kind === "device" && field("to-device", t("col.device"), draft.device, this.set("device"), { list: "device-names" }),
+      kind === "label" && field("to-label", t("compose.label"), draft.label, this.set("label"), { hint: t("compose.label.hint") }),
       kind === "token" && field("to-token", t("compose.token"), draft.token, this.set("token"), { hint: t("compose.token.hint"), maxlength: 200 }),
       kind === "channel" && field("to-channel", t("channels.id"), draft.channel, this.set("channel")),
       field("to-topic", t("compose.topic"), draft.topic, this.set("topic"), { list: "topic-names" })),
@@ -247,7 +272,13 @@ export default class Compose {
   }
 
   result() {
-    const { answer, line } = this;
+    const { answer, line, outcomes } = this;
+    if (outcomes?.length > 0) return section(t("one.answer"), { key: "answer" }, table({
+      key: "outcomes", caption: t("compose.outcomes"), rows: outcomes, id: ({ device }) => device, columns: [
+        { label: t("col.device"), place: "main", cell: ({ device, name }) => link(place("devices", device), null, name ?? device) },
+        { label: t("one.answer"), place: "labelled", cell: ({ answer: { status, reason, explanation } }) => [reason ?? (status === null && t("inbox.noanswer")), explanation].filter(Boolean).join(": ") },
+      ],
+    }));
     if (!answer) return null;
     const isGood = answer.status === 200;
     const id = answer.unique_id ?? answer.id;

@@ -3,7 +3,7 @@
 import { ask, get, post, withQuery } from "./api.js";
 import { h } from "./dom.js";
 import { ago, day, fullTime, number, short, shortTime, when } from "./format.js";
-import { connection, labels } from "./page-devices.js";
+import { code, connection, labels, labelsOf } from "./page-devices.js";
 import { address, link, place } from "./router.js";
 import { grouped, search, within } from "./search.js";
 import { stateTag } from "./states.js";
@@ -90,10 +90,10 @@ export default class Device {
     const head = h("div", { key: "head", class: "page-head" }, link("/devices", { class: "back" }, t("place.devices")),
       h("h1", { dir: "auto" }, device?.name ?? this.id), device && connection(device),
       device && h("div", { class: "actions" }, app.may("sender") && !device.revoked && link(address("/compose", { device: device.id }), { class: "button" }, t("device.send")),
-        app.may("admin") && device.connected && button(t("device.disconnect"), () => this.disconnect()), app.may("admin") && !device.revoked && button(t("revoke"), () => this.askRevoke())));
+        app.may("admin") && device.connected && button(t("device.disconnect"), () => this.disconnect()), app.may("admin") && !device.revoked && button(t("device.invite"), () => this.invite()), app.may("admin") && !device.revoked && button(t("revoke"), () => this.askRevoke())));
     if (failure) return [head, failure.status === 404 ? empty(t("device.unknown")) : failureNote(failure, () => this.start())];
     if (!device) return [head, loading()];
-    return [head, h("div", { key: "columns", class: "columns uneven even" }, h("div", { class: "stack" }, this.about(), this.appList()), this.last())];
+    return [head, this.invitation && section(t("device.invite"), { key: "invite" }, code(app, this.invitation)), h("div", { key: "columns", class: "columns uneven even" }, h("div", { class: "stack" }, this.about(), this.appList()), this.last())];
   }
 
   askRevoke() {
@@ -107,15 +107,20 @@ export default class Device {
     });
   }
 
+  /** Makes an invitation for this device, which keeps its identifier. */
+  async invite() {
+    const made = await this.app.act(() => post("/v1/invitations", { device: this.device.id }));
+    if (made) this.invitation = made.code;
+    this.app.draw();
+  }
+
   async disconnect() {
     await this.app.act(() => post(`${this.path}/disconnect`), t("device.disconnected"));
     this.start();
   }
 
-  /** Labels as words: `site=Berlin beta`. */
   async label() {
-    const labels = Object.fromEntries(this.labelled.split(/\s+/).filter(Boolean).map((word) => [word.split("=")[0], word.includes("=") ? word.slice(word.indexOf("=") + 1) : ""]));
-    await this.app.act(() => ask("PUT", `${this.path}/labels`, { labels }), t("device.labelled"));
+    await this.app.act(() => ask("PUT", `${this.path}/labels`, { labels: labelsOf(this.labelled) }), t("device.labelled"));
     this.labelled = undefined;
     this.start();
   }

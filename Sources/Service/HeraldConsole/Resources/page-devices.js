@@ -9,12 +9,14 @@ import { button, choice, copyButton, empty, failureNote, field, form, loading, n
 import { t } from "./words.js";
 
 const LIMIT = 50;
+/** The selections of the list, by their names in the address. */
+const WHICH = { true: { connected: true }, false: { connected: false }, offline: { offline_days: 7 }, unused: { unused: true } };
 
 export default class Devices {
   constructor(app, route) {
     this.app = app;
     this.set(route);
-    this.list = new Pages(app, (after) => get(withQuery("/v1/devices", { limit: LIMIT, after, q: this.q, connected: this.connected })));
+    this.list = new Pages(app, (after) => get(withQuery("/v1/devices", { limit: LIMIT, after, q: this.q, ...WHICH[this.connected] })));
     this.invitations = new Pages(app, (after) => get(withQuery("/v1/invitations", { limit: LIMIT, after })));
     this.invitation = null;
     this.asked = null;
@@ -52,7 +54,7 @@ export default class Devices {
       this.asked && this.invite(),
       h("div", { key: "filter", class: "box find" }, form(() => app.setQuery({ q: this.typed.trim() }), { class: "find-row", role: "search" },
         field("device-q", t("devices.find"), this.typed, (value) => (this.typed = value), { type: "search", kind: "bare find-wide", placeholder: t("devices.find") }),
-        choice("connected", t("devices.which"), this.connected, [["", t("devices.all")], ["true", t("devices.on")], ["false", t("devices.off")]], (value) => app.setQuery({ connected: value }), { kind: "bare" }),
+        choice("connected", t("devices.which"), this.connected, [["", t("devices.all")], ["true", t("devices.on")], ["false", t("devices.off")], ["offline", t("devices.offline")], ["unused", t("devices.unused")]], (value) => app.setQuery({ connected: value }), { kind: "bare" }),
         h("button", { type: "submit", class: "button" }, t("find.send")))),
       list.failure && failureNote(list.failure, () => list.start()),
       !list.items ? !list.failure && loading() : list.items.length === 0 ? this.nothing() : h("div", { key: "list", class: "box flush" }, table({
@@ -77,7 +79,7 @@ export default class Devices {
   }
 
   openInvitation() {
-    this.asked = { name: "", uses: "1", days: "1" };
+    this.asked = { name: "", uses: "1", days: "1", labels: "" };
     this.invitation = null;
     this.invitations.start();
   }
@@ -85,7 +87,7 @@ export default class Devices {
   invite() {
     const { asked, invitation, app } = this;
     const send = async () => {
-      const body = { name: asked.name.trim() || undefined, uses: Number(asked.uses), days: Number(asked.days) };
+      const body = { name: asked.name.trim() || undefined, uses: Number(asked.uses), days: Number(asked.days), labels: asked.labels.trim() ? labelsOf(asked.labels) : undefined };
       const made = await app.act(() => post("/v1/invitations", body));
       if (made) this.invitation = made;
       this.invitations.start();
@@ -96,10 +98,10 @@ export default class Devices {
     return section(t("devices.invite"), { key: "invite", actions: button(t("close"), () => {
       this.asked = null;
       app.draw();
-    }) }, invitation ? [note("good", h("p", null, t("devices.invited"))), h("pre", { class: "code", tabindex: "0", role: "region", "aria-label": t("devices.invite") }, text), h("div", { class: "actions" }, copyButton(app, "invitation", text, t("one.copy.id")))]
+    }) }, invitation ? code(app, text)
       : form(send, { class: "stack" }, h("div", { class: "fields" },
         field("invite-name", t("devices.name"), asked.name, set("name"), { maxlength: 64 }),
-        field("invite-uses", t("devices.uses"), asked.uses, set("uses"), { type: "number", min: 1 }), field("invite-days", t("providers.days"), asked.days, set("days"), { type: "number", min: 1 })),
+        field("invite-uses", t("devices.uses"), asked.uses, set("uses"), { type: "number", min: 1 }), field("invite-days", t("providers.days"), asked.days, set("days"), { type: "number", min: 1 }), field("invite-labels", t("devices.invite.labels"), asked.labels, set("labels"), { placeholder: t("devices.invite.labels.hint") })),
       h("div", null, h("button", { type: "submit", class: "button main" }, t("devices.make")))), this.invited());
   }
 
@@ -118,6 +120,17 @@ export default class Devices {
       ],
     });
   }
+}
+
+/** Labels from words: `site=Berlin beta`. */
+export function labelsOf(text) {
+  const words = text.split(/\s+/).filter(Boolean);
+  return Object.fromEntries(words.map((word) => [word.split("=")[0], word.includes("=") ? word.slice(word.indexOf("=") + 1) : ""]));
+}
+
+/** The code of an invitation, which is shown once. */
+export function code(app, text) {
+  return [note("good", h("p", null, t("devices.invited"))), h("pre", { class: "code", tabindex: "0", role: "region", "aria-label": t("devices.invite") }, text), h("div", { class: "actions" }, copyButton(app, "invitation", text, t("one.copy.id")))];
 }
 
 /** Whether a device is there, in words. */

@@ -9,12 +9,15 @@ import { t } from "./words.js";
 
 /** The options of each kind of drill. */
 const KINDS = {
-  refuse: ["reason", "first", "share", "topic", "token", "retry_after"], latency: ["latency", "first", "share", "topic"], silence: ["first", "share", "topic", "accepted"],
-  goaway: ["first", "share"], streams: ["streams", "every"], drop: ["first", "share"], shutdown: ["first"],
+  refuse: ["reason", "status", "first", "share", "topic", "token", "retry_after"], latency: ["latency", "first", "share", "topic"], silence: ["first", "share", "topic", "accepted"],
+  reset: ["first", "share", "topic", "accepted"], "refuse-stream": ["first", "share", "topic"],
+  goaway: ["first", "share", "two_step"], streams: ["streams", "every"], drop: ["first", "share"], shutdown: ["first"],
 };
 /** The options that are numbers. */
-const NUMBERS = ["first", "streams"];
-const EXAMPLES = { reason: "Unregistered", share: "20%", topic: "com.example.chat", latency: "200ms..2s", retry_after: "30s", first: "2", streams: "1", every: "10s", for: "60s" };
+const NUMBERS = ["first", "status", "streams"];
+/** The options that are yes or no. */
+const CHOICES = ["accepted", "two_step"];
+const EXAMPLES = { reason: "Unregistered", status: "502", share: "20%", topic: "com.example.chat", latency: "200ms..2s", retry_after: "30s", first: "2", streams: "1", every: "10s", for: "60s" };
 const REFRESH = 2000;
 
 export default class Drills {
@@ -80,10 +83,10 @@ export default class Drills {
     const options = KINDS[draft.kind];
     const send = () => {
       const body = { kind: draft.kind, for: draft.for || undefined };
-      for (const name of options) if (draft[name]) body[name] = NUMBERS.includes(name) ? Number(draft[name]) : name === "accepted" ? draft[name] === "yes" : draft[name];
+      for (const name of options) if (draft[name]) body[name] = NUMBERS.includes(name) ? Number(draft[name]) : CHOICES.includes(name) ? draft[name] === "yes" : draft[name];
       return this.change("/v1/drills", body, t("drills.started"));
     };
-    const input = (name) => name === "accepted" ? choice(name, t("drills.accepted"), draft.accepted ?? "", [["", t("drills.no")], ["yes", t("drills.yes")]], set(name))
+    const input = (name) => CHOICES.includes(name) ? choice(name, t(`drills.${name}`), draft[name] ?? "", [["", t("drills.no")], ["yes", t("drills.yes")]], set(name))
       : field(name, t(`drills.${name}`), draft[name] ?? "", set(name), { placeholder: EXAMPLES[name] ?? "", ...(NUMBERS.includes(name) ? { type: "number", min: 1 } : {}) });
     return section(t("drills.start"), { key: "add" }, form(send, { class: "stack" },
       choice("kind", t("drills.kind"), draft.kind, Object.keys(KINDS).map((kind) => [kind, t(`drills.kind.${kind}`)]), set("kind")),

@@ -81,7 +81,7 @@ extension RepeatedEnds.Message {
         switch message {
         case .delivery(let delivery): self = .notification(delivery.envelope.notification.uniqueID)
         case .broadcast(let subscription): self = .broadcast(subscription.feed.id, number: subscription.sentNumber)
-        case .token: self = .token
+        case .token, .announcement: self = .token
         }
     }
 }

@@ -69,7 +69,8 @@ final class MQTTConnection: ChannelInboundHandler, DeadlineHolder {
         )
         self.link = link
         courier.connections.add(link)
-        courier.sightings.note(link.sighting(at: link.connected))
+        let isNew = courier.services.registry.number(of: identity.id) == nil
+        courier.sightings.note(link.sighting(at: link.connected), isNew: isNew)
         courier.metrics.connections.increment()
         keepAlive.heard(at: context.eventLoop.now)
         keepAlive.registration = loop.state.wheel.add(self)
@@ -197,6 +198,7 @@ final class MQTTConnection: ChannelInboundHandler, DeadlineHolder {
             guard machine.isOpen else { return }
             sender.takeUnacknowledged()
             renewTokens()
+        case .announce: perform(machine.announcement())
         case .releaseWithheld:
             sender.sendWaitingBroadcasts()
         case .ask(let done): tellSilence(done)
@@ -275,6 +277,14 @@ final class MQTTConnection: ChannelInboundHandler, DeadlineHolder {
         case .send(let packet): sender.send(packet)
         case .sendToken(let app, let token, let qualityOfService):
             sender.send(.token(app, token, qualityOfService: qualityOfService))
+        case .announce(let qualityOfService, let version):
+            guard let newest = courier.services.announcements.announcement, newest.content.version > version else {
+                return
+            }
+            sender.send(.announcement(qualityOfService: qualityOfService))
+        case .noteAnnouncement(let version):
+            guard let link else { return }
+            courier.sightings.note(announcement: version, of: link.sighting(at: courier.clock.now()))
         case .open(let app, let qualityOfService):
             var wanted = [AppSubscription(app, qualityOfService: qualityOfService)]
             open(&wanted)

@@ -50,6 +50,11 @@ package final class MQTTConnectionLink: DeviceLink {
         inbox.add(LinkMessage(link: self, content: .renewTokens))
     }
 
+    /// Sends the newest announcement of the service, if the device is subscribed to it.
+    func announce() {
+        inbox.add(LinkMessage(link: self, content: .announce))
+    }
+
     /// Sends the broadcasts that waited for a certain time.
     func releaseWithheld() {
         inbox.add(LinkMessage(link: self, content: .releaseWithheld))
@@ -92,6 +97,7 @@ struct LinkMessage: Sendable {
         case deliver(Delivery)
         case dismiss(DismissalReason)
         case renewTokens
+        case announce
         case releaseWithheld
         case ask(@Sendable (_ silence: Duration?) -> Void)
         // Rare and large.

@@ -1,6 +1,7 @@
 import HeraldListener
 import HeraldMailbox
 import HeraldModel
+import HeraldTrust
 import HeraldWire
 import Logging
 import NIOCore
@@ -134,7 +135,7 @@ final class MessageSender: DeadlineHolder {
         case .broadcast(let subscription):
             subscription.acknowledge()
             subscription.feed.count(result == .refused ? .refused : .acknowledged)
-        case .token: break
+        case .token, .announcement: break
         }
         watch.acknowledged(message, &window)
         if window.queuedCount > 0 { sendWaiting() }
@@ -165,6 +166,7 @@ final class MessageSender: DeadlineHolder {
             case .delivery(let delivery): write(delivery)
             case .token(let app, let token, _): write(token, for: app)
             case .broadcast(let subscription): write(subscription)
+            case .announcement: writeAnnouncement()
             }
             if (output.bytes?.readableBytes ?? 0) >= limit { flush() }
         }
@@ -205,14 +207,20 @@ final class MessageSender: DeadlineHolder {
         if outgoing.packetIdentifier == nil { output.unconfirmed.append(delivery) }
     }
 
+    private func writeAnnouncement() {
+        guard let text = courier.services.announcements.announcement?.text else { return window.dropNext() }
+        write(Array(text.utf8), to: .service)
+    }
+
     private func write(_ token: DeviceToken, for app: AppNumber) {
         guard let topic = courier.services.registry.app(app)?.topic else { return window.dropNext() }
+        write(Array(token.hex.utf8), to: .token(topic))
+    }
+
+    /// Writes the message whose turn it is, unless it is too long for the device.
+    private func write(_ payload: [UInt8], to topic: CourierTopic) {
         guard let outgoing = window.takeNext() else { return }
-        let publish = MQTTOutgoingPublish(
-            topic: Array(CourierTopic.token(topic).name.utf8),
-            packetIdentifier: outgoing.packetIdentifier
-        )
-        let payload = Array(token.hex.utf8)
+        let publish = MQTTOutgoingPublish(topic: Array(topic.name.utf8), packetIdentifier: outgoing.packetIdentifier)
         let properties = accepts.version == .v5 ? MQTTPropertyBlock() : nil
         guard publish.size(properties, payloadBytes: payload.count) <= accepts.packetBytes else {
             if let identifier = outgoing.packetIdentifier { _ = window.acknowledge(identifier) }

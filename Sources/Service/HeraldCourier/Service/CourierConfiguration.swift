@@ -11,6 +11,8 @@ package enum DeviceTopics: String, CaseIterable, Sendable {
 package struct CourierConfiguration: Sendable {
     /// The environment of devices that connect by a server name which names none.
     package var environment: PushEnvironment = .production
+    /// The host, with or without port, to which devices are sent instead of being served; empty to serve them.
+    package var movedTo = ""
     /// From the end of the TLS handshake to the whole CONNECT.
     ///
     /// 5 s: a device has nothing to think about.

@@ -9,19 +9,22 @@ package struct CourierServices: Sendable {
     let channels: ChannelService
     let tokens: any DeviceTokens
     let topics: any KnownTopics
+    let announcements: any ServiceAnnouncements
 
     package init(
         registry: any DeviceRegistry,
         postOffice: any DevicePostOffice,
         channels: ChannelService,
         tokens: any DeviceTokens,
-        topics: any KnownTopics
+        topics: any KnownTopics,
+        announcements: any ServiceAnnouncements
     ) {
         self.registry = registry
         self.postOffice = postOffice
         self.channels = channels
         self.tokens = tokens
         self.topics = topics
+        self.announcements = announcements
     }
 
     func token(for registration: Registration) -> DeviceToken {
@@ -117,6 +120,14 @@ package protocol KnownTopics: Sendable {
 }
 
 extension TrustService: KnownTopics {}
+
+/// The announcements of the service to devices.
+package protocol ServiceAnnouncements: Sendable {
+    /// The newest announcement; nil before the first.
+    var announcement: SignedAnnouncement? { get }
+}
+
+extension TrustService: ServiceAnnouncements {}
 
 /// The certificates of devices, DER.
 extension TrustService {

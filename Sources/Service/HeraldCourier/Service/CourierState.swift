@@ -2,6 +2,7 @@ import CoreMetrics
 import HeraldListener
 import HeraldMailbox
 import HeraldModel
+import HeraldTrust
 import HeraldWire
 import Logging
 import NIOCore
@@ -30,16 +31,24 @@ final class CourierState: Sendable {
         requests = RegistryRequests(services, takeovers, metrics, limits: limits, logger: logger)
     }
 
+    func noteConnected(part: Int, of parts: Int) {
+        let now = clock.now()
+        for link in connections.links where UInt(bitPattern: link.identity.id.hashValue) % UInt(parts) == part {
+            sightings.note(link.sighting(at: now))
+        }
+    }
+
     /// Logs a refused topic, at most one of each kind in a minute: any device can ask for anything at any rate.
     func log(_ refused: RefusedTopic, of device: DeviceID, now: NIODeadline) {
-        let (message, topic, allowed): (Logger.Message, String, String) =
+        let (message, topic, key, words): (Logger.Message, String, String, String) =
             switch refused {
             case .subscribe(let filter):
-                ("topic filter of a device refused", filter, RefusedTopic.allowedFilters)
-            case .publish(let topic): ("publish of a device refused", topic, RefusedTopic.allowedTopics)
+                ("topic filter of a device refused", filter, "allowed", RefusedTopic.allowedFilters)
+            case .publish(let topic): ("publish of a device refused", topic, "allowed", RefusedTopic.allowedTopics)
+            case .payload(let topic, let fault): ("payload of a device refused", topic, "reason", fault)
             }
         guard let unlogged = refusedTopics.withLock({ $0.take("\(message)", now: now) }) else { return }
-        var metadata: Logger.Metadata = ["device": "\(device)", "topic": "\(topic)", "allowed": "\(allowed)"]
+        var metadata: Logger.Metadata = ["device": "\(device)", "topic": "\(topic)", key: "\(words)"]
         if unlogged > 0 { metadata["since_last_line"] = "\(unlogged)" }
         logger.notice(message, metadata: metadata)
     }
@@ -56,7 +65,7 @@ extension CourierState {
         case .broadcast(let subscription):
             let bundle = CourierFilter(subscription.filter).flatMap { ChannelFilter($0)?.bundle }
             metadata["broadcast"] = "a broadcast for \(bundle?.name ?? "an app")"
-        case .token: break
+        case .token, .announcement: break
         }
         logger.warning(
             "a device's client ends its connection each time this comes: it is not sent to the device again",

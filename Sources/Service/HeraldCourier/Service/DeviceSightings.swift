@@ -6,10 +6,27 @@ import Synchronization
 package final class DeviceSightings: Sendable {
     private let sightings = Mutex<[DeviceID: DeviceSighting]>([:])
 
-    package init() {}
+    /// Yields when there is something to write at once: devices that had never connected, or that took an announcement.
+    package let urgent: AsyncStream<Void>
+    private let urgency: AsyncStream<Void>.Continuation
 
-    func note(_ sighting: DeviceSighting) {
-        sightings.withLock { $0[sighting.device] = sighting }
+    package init() {
+        (urgent, urgency) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+    }
+
+    func note(_ sighting: DeviceSighting, isNew: Bool = false) {
+        sightings.withLock { sightings in
+            var sighting = sighting
+            sighting.announcement = sightings[sighting.device]?.announcement
+            sightings[sighting.device] = sighting
+        }
+        if isNew { urgency.yield() }
+    }
+
+    /// Notes the version of the announcement that a connected device has.
+    func note(announcement version: Int64, of sighting: DeviceSighting) {
+        sightings.withLock { $0[sighting.device, default: sighting].announcement = version }
+        urgency.yield()
     }
 
     /// The newest connection of a device, unless the ledger has it.
@@ -25,7 +42,10 @@ package final class DeviceSightings: Sendable {
     /// Puts back what could not be written, unless there is newer.
     package func putBack(_ former: some Sequence<DeviceSighting>) {
         sightings.withLock { sightings in
-            for one in former where sightings[one.device] == nil { sightings[one.device] = one }
+            for one in former {
+                sightings[one.device, default: one].announcement =
+                    sightings[one.device]?.announcement ?? one.announcement
+            }
         }
     }
 }

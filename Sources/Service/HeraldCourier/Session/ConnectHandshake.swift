@@ -6,10 +6,16 @@ import Synchronization
 /// The refusal of a CONNECT.
 struct ConnectRefusal {
     let code: MQTTReasonCode
-    var reason: String?
+    let reason: String
+    /// Where the device is to connect instead (MQTT 5 §4.11).
+    var serverReference: String?
     var fault: ConnectionFault?
 
-    static let unavailable = ConnectRefusal(code: .serverUnavailable, fault: .unavailable)
+    static let unavailable = ConnectRefusal(
+        code: .serverUnavailable,
+        reason: "the service cannot admit devices now: try again",
+        fault: .unavailable
+    )
     static let busy = ConnectRefusal(
         code: .serverBusy,
         reason: "too many devices connect at once: try again later",
@@ -53,6 +59,13 @@ struct ConnectHandshake {
 
     /// The refusal of a CONNECT that cannot be accepted; nil for every other.
     var refusal: ConnectRefusal? {
+        if let place = HostPort(limits.configuration.movedTo, defaultPort: 5223)?.description {
+            return ConnectRefusal(
+                code: .serverMoved,
+                reason: "this service has moved to \(place)",
+                serverReference: place
+            )
+        }
         // [MQTT-4.12.0-1]: no authentication beyond the certificate.
         guard connect.properties.authenticationMethod == nil else {
             return ConnectRefusal(code: .badAuthenticationMethod, reason: "the certificate is all that is asked for")
@@ -68,8 +81,12 @@ struct ConnectHandshake {
         }
         if version == .v5, let will = connect.will {
             // Wills are accepted and never published, except those that CONNACK would have announced as unavailable.
-            guard will.qualityOfService != .exactlyOnce else { return ConnectRefusal(code: .qosNotSupported) }
-            guard !will.isRetained else { return ConnectRefusal(code: .retainNotSupported) }
+            guard will.qualityOfService != .exactlyOnce else {
+                return ConnectRefusal(code: .qosNotSupported, reason: "the QoS of a will is 0 or 1")
+            }
+            guard !will.isRetained else {
+                return ConnectRefusal(code: .retainNotSupported, reason: "nothing is retained, and no will")
+            }
         }
         return nil
     }
@@ -140,6 +157,9 @@ struct ConnectHandshake {
             if let qualityOfService = entry.notificationQoS {
                 actions.append(.open(entry.number, qualityOfService: qualityOfService))
             }
+        }
+        if terms.isResumed, let qualityOfService = session.subscriptions.serviceQoS {
+            actions.append(.announce(qualityOfService: qualityOfService, after: 0))
         }
         for (name, qualityOfService) in session.subscriptions.channels {
             guard let channel = ChannelFilter(CourierFilter(name)) else { continue }

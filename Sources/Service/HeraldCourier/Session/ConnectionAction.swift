@@ -11,6 +11,10 @@ enum ConnectionAction: Hashable, Sendable {
     case send(MQTTPacket)
     /// Send a device token, as a message of its own.
     case sendToken(AppNumber, DeviceToken, qualityOfService: UInt8)
+    /// Send what the service announces, if it is newer than a version.
+    case announce(qualityOfService: UInt8, after: Int64)
+    /// Note the version of the announcement that the device has.
+    case noteAnnouncement(Int64)
     /// Deliver the app's notifications on this connection.
     case open(AppNumber, qualityOfService: UInt8)
     /// Stop delivering them; those handed over may still be sent.
@@ -166,11 +170,14 @@ enum ConnectionFault: String, Hashable, Sendable {
     case keepAliveTimeout = "device disconnected: it sent nothing for one and a half keep-alives"
 }
 
-/// A topic filter or topic outside the device contract, for the log.
+/// A topic filter, a topic or a payload outside the device contract, for the log.
 enum RefusedTopic: Hashable, Sendable {
     case subscribe(String)
     case publish(String)
+    /// A payload that is not understood, by its topic, with what is wrong; nothing of the payload.
+    case payload(String, String)
 
-    static let allowedFilters = "apps/<topic>, apps/<topic>/token, apps/<topic>/# and channels/<bundle id>/<channel id>"
-    static let allowedTopics = "apps/<topic>/settings, apps/<topic>/token and device/power"
+    static let allowedFilters =
+        "apps/<topic>, apps/<topic>/token, apps/<topic>/#, channels/<bundle id>/<channel id> and device/service"
+    static let allowedTopics = "apps/<topic>/settings, apps/<topic>/token, device/power and device/service"
 }

@@ -17,12 +17,15 @@ struct DeliveryWindow {
         indirect case token(AppNumber, DeviceToken, qualityOfService: UInt8)
         /// The newest of a channel, as it is when its turn comes.
         case broadcast(ChannelSubscription)
+        /// The newest announcement of the service, as it is when its turn comes.
+        case announcement(qualityOfService: UInt8)
 
         var qualityOfService: UInt8 {
             switch self {
             case .delivery(let delivery): delivery.qualityOfService
             case .token(_, _, let qualityOfService): qualityOfService
             case .broadcast(let subscription): subscription.qualityOfService
+            case .announcement(let qualityOfService): qualityOfService
             }
         }
     }
@@ -141,7 +144,7 @@ struct DeliveryWindow {
             switch message {
             case .delivery(let delivery): apps.contains(delivery.app)
             case .token(let app, _, _): apps.contains(app)
-            case .broadcast: false
+            case .broadcast, .announcement: false
             }
         }
     }
@@ -165,7 +168,7 @@ struct DeliveryWindow {
                 unacknowledged.append(
                     UnacknowledgedNotification(notification: notification, packetIdentifier: UInt16(index + 1))
                 )
-            case .free, .inFlight(.token), .inFlight(.broadcast):
+            case .free, .inFlight(.token), .inFlight(.broadcast), .inFlight(.announcement):
                 break
             }
         }

@@ -72,7 +72,9 @@ struct MQTTConnectionMachine {
     mutating func received(_ packet: MQTTPacket) -> [ConnectionAction] {
         switch phase {
         case .connecting:
-            guard case .connect(let connect) = packet else { return close(.protocolError, fault: .protocolError) }
+            guard case .connect(let connect) = packet else {
+                return close(.protocolError, "the first packet is not CONNECT", fault: .protocolError)
+            }
             let handshake = ConnectHandshake(
                 connect: connect,
                 device: device,
@@ -93,13 +95,13 @@ struct MQTTConnectionMachine {
     mutating func failed(_ error: MQTTError, refusalVersion version: MQTTVersion?) -> [ConnectionAction] {
         let fault: ConnectionFault = error.code == .malformedPacket ? .malformed : .protocolError
         guard case .connecting = phase else { return close(error.code, error.message, fault: fault) }
-        phase = .closed
         // 3.1.1 has a return code for a wrong version only; all else ends without CONNACK (its [MQTT-3.1.4-1]).
         guard let version, version == .v5 || error.code == .unsupportedProtocolVersion else {
+            phase = .closed
             return [.log(fault), .end]
         }
         let code = error.code.isAllowed(in: .connack) ? error.code : .protocolError
-        return [.log(fault), .send(.connack(MQTTConnack(reasonCode: code))), .end]
+        return refuse(version, ConnectRefusal(code: code, reason: error.message, fault: fault))
     }
 
     /// Takes the registry's answer to a request.
@@ -171,6 +173,14 @@ struct MQTTConnectionMachine {
         } ?? []
     }
 
+    /// A new announcement is to be sent, if the device is subscribed to it.
+    mutating func announcement() -> [ConnectionAction] {
+        guard case .open(let session) = phase, let qualityOfService = session.subscriptions.serviceQoS else {
+            return []
+        }
+        return [.announce(qualityOfService: qualityOfService, after: 0)]
+    }
+
     /// Ends the time in which the device has to present its tokens.
     mutating func tokenGraceEnded() -> [ConnectionAction] { modify { $0.endTokenGrace() } ?? [] }
 
@@ -182,11 +192,11 @@ struct MQTTConnectionMachine {
         case .takenOver:
             // The stored session is the newer connection's.
             claim?.session = .unchanged
-            return close(.sessionTakenOver, keepsClaim: true)
-        case .revoked: return close(.administrativeAction, "the certificate is not accepted any more")
-        // A device takes 0x98 for the end of its certificate.
-        case .disconnected: return close(.serverBusy, "an operator ended the connection")
-        case .shuttingDown: return close(.serverShuttingDown)
+            return close(.sessionTakenOver, "a newer connection with this certificate", keepsClaim: true)
+        case .revoked: return close(.notAuthorized, "the certificate is not accepted any more")
+        case .disconnected: return close(.administrativeAction, "connect again at once")
+        case .sentAway: return close(.serverBusy, "an operator sends the device away: connect again later")
+        case .shuttingDown: return close(.serverShuttingDown, "the service ends all connections: connect again")
         }
     }
 
@@ -196,7 +206,7 @@ struct MQTTConnectionMachine {
             phase = .closed
             return [.end]
         }
-        return close(.keepAliveTimeout, fault: .keepAliveTimeout)
+        return close(.keepAliveTimeout, "nothing came for one and a half keep-alives", fault: .keepAliveTimeout)
     }
 
     /// More messages wait for the device than one may have waiting.
@@ -227,7 +237,7 @@ struct MQTTConnectionMachine {
     /// Closes the connection, with a reason where the version has one.
     private mutating func close(
         _ code: MQTTReasonCode,
-        _ reason: String? = nil,
+        _ reason: String,
         fault: ConnectionFault? = nil,
         keepsClaim: Bool = false
     ) -> [ConnectionAction] {
@@ -240,14 +250,14 @@ struct MQTTConnectionMachine {
             // Before CONNACK there is no DISCONNECT ([MQTT-3.14.0-1]).
             if !keepsClaim { noteSession() }
             let code = code.isAllowed(in: .connack) ? code : .serverUnavailable
-            return log + refuse(handshake.version, ConnectRefusal(code: code))
+            return log + refuse(handshake.version, ConnectRefusal(code: code, reason: reason))
         case .open(let session):
             if !keepsClaim { noteSession() }
             phase = .closed
             guard session.version == .v5 else { return log + [.end] }
             let disconnect = MQTTDisconnect(
                 reasonCode: code.isAllowed(in: .disconnect) ? code : .protocolError,
-                properties: reason.map { [.reasonString($0)] } ?? []
+                properties: [.reasonString(reason)]
             )
             return log + [.send(.disconnect(disconnect)), .end]
         case .closed, .modifying: return []
@@ -257,7 +267,11 @@ struct MQTTConnectionMachine {
     /// Refuses a CONNECT ([MQTT-3.2.2-7]).
     private mutating func refuse(_ version: MQTTVersion, _ refusal: ConnectRefusal) -> [ConnectionAction] {
         phase = .closed
-        let properties: MQTTProperties = version == .v5 ? refusal.reason.map { [.reasonString($0)] } ?? [] : []
+        var properties: MQTTProperties = []
+        if version == .v5 {
+            properties.append(.reasonString(refusal.reason))
+            if let reference = refusal.serverReference { properties.append(.serverReference(reference)) }
+        }
         let connack = MQTTConnack(reasonCode: refusal.code, properties: properties)
         return (refusal.fault.map { [.log($0)] } ?? []) + [.send(.connack(connack)), .end]
     }

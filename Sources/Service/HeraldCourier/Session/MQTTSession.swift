@@ -87,7 +87,7 @@ struct MQTTSession {
 
     /// A reason string, if the device takes one.
     func reason(_ text: String?) -> MQTTProperties {
-        guard let text, version == .v5, reportsProblems else { return [] }
+        guard let text, !text.isEmpty, version == .v5, reportsProblems else { return [] }
         return [.reasonString(text)]
     }
 
@@ -105,7 +105,11 @@ struct MQTTSession {
             return SessionOutput()
         case .pubrel(let answer):
             let code: MQTTReasonCode = version == .v5 ? .packetIdentifierNotFound : .success
-            return .send(.pubcomp(MQTTPublishAnswer(packetIdentifier: answer.packetIdentifier, reasonCode: code)))
+            let properties = reason("no PUBLISH at QoS 2 has this packet identifier")
+            let identifier = answer.packetIdentifier
+            return .send(
+                .pubcomp(MQTTPublishAnswer(packetIdentifier: identifier, reasonCode: code, properties: properties))
+            )
         case .pubrec, .pubcomp:
             return .end(.protocolError, "an answer of QoS 2 to what was never sent at it")
         case .connect:
@@ -120,17 +124,21 @@ struct MQTTSession {
 
     private mutating func receivedPublish(_ publish: MQTTPublish, _ limits: CourierConfiguration) -> SessionOutput {
         // QoS 2, RETAIN and topic aliases are announced as not available (MQTT 5 §3.2.2.3.4, .5, .8).
-        guard publish.qualityOfService != .exactlyOnce else { return .end(.qosNotSupported) }
+        guard publish.qualityOfService != .exactlyOnce else { return .end(.qosNotSupported, "publish at QoS 0 or 1") }
         if version == .v5 {
-            guard !publish.isRetained else { return .end(.retainNotSupported) }
-            guard publish.properties.topicAlias == nil else { return .end(.topicAliasInvalid) }
+            guard !publish.isRetained else { return .end(.retainNotSupported, "publish with RETAIN 0") }
+            guard publish.properties.topicAlias == nil else {
+                return .end(.topicAliasInvalid, "the topic alias maximum of CONNACK is 0")
+            }
             // [MQTT-3.3.4-6]
-            guard publish.properties.subscriptionIdentifier == nil else { return .end(.protocolError) }
+            guard publish.properties.subscriptionIdentifier == nil else {
+                return .end(.protocolError, "a PUBLISH to the service has no subscription identifier")
+            }
             guard publish.packetIdentifier == nil || unacknowledgedCount < Int(limits.receiveMaximum) else {
-                return .end(.receiveMaximumExceeded)
+                return .end(.receiveMaximumExceeded, "the receive maximum of CONNACK is \(limits.receiveMaximum)")
             }
         }
-        guard let operation = PublishOperation(publish, self) else { return .end(.notAuthorized, fault: .foreignToken) }
+        guard let operation = PublishOperation(publish, self) else { return .foreignToken }
         return enqueue(.publish(operation))
     }
 
@@ -202,7 +210,7 @@ struct MQTTSession {
 struct SessionOutput {
     enum End {
         case silently
-        case because(MQTTReasonCode, String?, ConnectionFault?)
+        case because(MQTTReasonCode, String, ConnectionFault?)
     }
 
     var actions: [ConnectionAction] = []
@@ -220,11 +228,19 @@ struct SessionOutput {
 
     static func end(
         _ code: MQTTReasonCode,
-        _ reason: String? = nil,
+        _ reason: String,
         fault: ConnectionFault? = .protocolError
     ) -> SessionOutput {
         SessionOutput(end: .because(code, reason, fault))
     }
+
+    static let foreignToken = SessionOutput.end(
+        .notAuthorized,
+        "a presented token is not one that this service gave this device: 64 hexadecimal digits from apps/<topic>/token",
+        fault: .foreignToken
+    )
+    /// The reason string where the registry or the store failed.
+    static let failure = "the service could not do it now: try again"
 }
 
 /// A request of the device, and the step that it has reached.

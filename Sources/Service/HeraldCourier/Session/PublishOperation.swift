@@ -1,17 +1,18 @@
 import HeraldModel
 import HeraldWire
 
-/// One PUBLISH of a device: the settings of an app, its power, or a token that it presents.
+/// One PUBLISH of a device: the settings of an app, its power, a token that it presents, or the announcement that it has.
 struct PublishOperation {
     private enum Content {
         case settings(isEnabled: Bool, App)
         case power(isSaving: Bool)
+        /// The version of the announcement that the device has.
+        case announcement(Int64)
         case token(DeviceToken, App)
         /// The current token of the app is being read: the presented one is stale or outdated.
         case currentToken
         /// Refused without the registry, in its turn.
-        case refused(MQTTReasonCode)
-        case foreignTopic
+        case refused(MQTTReasonCode, String, RefusedTopic? = nil)
     }
 
     private let publish: MQTTPublish
@@ -23,24 +24,41 @@ struct PublishOperation {
         let app = { session.app($0, publish.properties) }
         switch CourierTopic(publish.topic) {
         case .settings(let topic):
-            guard let isEnabled = DeviceMessage.isEnabled(publish.payload) else {
-                content = .refused(.payloadFormatInvalid)
-                return
+            content = PublishOperation.read(.enabled, publish) { isEnabled in
+                app(topic).map { .settings(isEnabled: isEnabled, $0) } ?? PublishOperation.unknownEnvironment
             }
-            content = app(topic).map { .settings(isEnabled: isEnabled, $0) } ?? .refused(.implementationSpecificError)
-        case .power:
-            content =
-                DeviceMessage.isSavingPower(publish.payload).map { .power(isSaving: $0) }
-                ?? .refused(.payloadFormatInvalid)
+        case .power: content = PublishOperation.read(.saving, publish) { .power(isSaving: $0) }
+        case .service:
+            do {
+                content = .announcement(try DeviceMessage.announcement(publish.payload))
+            } catch {
+                content = .refused(.payloadFormatInvalid, error.message, nil)
+            }
         case .token(let topic):
             guard let app = app(topic) else {
-                content = .refused(.implementationSpecificError)
+                content = PublishOperation.unknownEnvironment
                 return
             }
             guard let token = DeviceToken(hex: publish.payload) else { return nil }
             content = .token(token, app)
         case .notifications, .channel, nil:
-            content = .foreignTopic
+            let words = "a device may publish to \(RefusedTopic.allowedTopics)"
+            content = .refused(.notAuthorized, words, .publish(publish.topic))
+        }
+    }
+
+    private static let unknownEnvironment = Content.refused(.implementationSpecificError, EnvironmentProperty.allowed)
+
+    /// Reads a payload that has one truth value.
+    private static func read(
+        _ message: DeviceMessage,
+        _ publish: MQTTPublish,
+        _ content: (Bool) -> Content
+    ) -> Content {
+        do {
+            return content(try message.truth(publish.payload))
+        } catch {
+            return .refused(.payloadFormatInvalid, error.message, .payload(publish.topic, error.message))
         }
     }
 
@@ -53,14 +71,14 @@ struct PublishOperation {
             switch answer {
             case .done: return acknowledge()
             case .notRegistered: return refuse(.notAuthorized, session, "the app is not registered")
-            default: return refuse(.unspecifiedError, session)
+            default: return refuse(.unspecifiedError, session, SessionOutput.failure)
             }
         case .power(let isSaving):
-            guard answer == .done else { return refuse(.unspecifiedError, session) }
+            guard answer == .done else { return refuse(.unspecifiedError, session, SessionOutput.failure) }
             return acknowledge(then: [.setSavingPower(isSaving)])
         case .token(_, let app): return examined(answer, app, &session)
         case .currentToken: return sendCurrentToken(answer, session)
-        case .refused, .foreignTopic: return SessionOutput()
+        case .announcement, .refused: return SessionOutput()
         }
     }
 
@@ -70,10 +88,10 @@ struct PublishOperation {
         case .power(let isSaving): return .request(.setSavingPower(isSaving))
         case .token(let token, let app):
             return .request(.examine([token], for: app.topic, in: app.environment))
-        case .refused(let code): return refuse(code, session)
-        case .foreignTopic:
-            var output = refuse(.notAuthorized, session)
-            output.actions.insert(.logRefusedTopic(.publish(publish.topic)), at: 0)
+        case .announcement(let version): return acknowledge(then: [.noteAnnouncement(version)])
+        case .refused(let code, let reason, let topic):
+            var output = refuse(code, session, reason)
+            if let topic { output.actions.insert(.logRefusedTopic(topic), at: 0) }
             return output
         case .currentToken: return SessionOutput()
         }
@@ -88,7 +106,7 @@ struct PublishOperation {
         _ session: inout MQTTSession
     ) -> SessionOutput {
         guard case .examined(let tokens) = answer, let token = tokens.first else {
-            return refuse(.unspecifiedError, session)
+            return refuse(.unspecifiedError, session, SessionOutput.failure)
         }
         let hearsToken = session.subscriptions.entry(app.topic)?.tokenQoS != nil
         switch token {
@@ -101,13 +119,13 @@ struct PublishOperation {
             guard hearsToken else { return acknowledge(then: opened) }
             content = .currentToken
             return .request(.register([app]), after: opened)
-        case .stale, .foreign: return .end(.notAuthorized, fault: .foreignToken)
+        case .stale, .foreign: return .foreignToken
         }
     }
 
     private func sendCurrentToken(_ answer: RegistryAnswer, _ session: MQTTSession) -> SessionOutput {
         guard case .registered(let apps, _) = answer, let app = apps.first, let app else {
-            return refuse(.unspecifiedError, session)
+            return refuse(.unspecifiedError, session, SessionOutput.failure)
         }
         guard let token = app.token, let qualityOfService = session.subscriptions.entry(app.topic)?.tokenQoS else {
             return acknowledge()
@@ -121,8 +139,8 @@ struct PublishOperation {
     }
 
     /// 3.1.1 can only refuse by closing (its [MQTT-3.3.5-2]); at QoS 0, MQTT 5 cannot refuse.
-    private func refuse(_ code: MQTTReasonCode, _ session: MQTTSession, _ reason: String? = nil) -> SessionOutput {
-        guard session.version == .v5 else { return .end(code) }
+    private func refuse(_ code: MQTTReasonCode, _ session: MQTTSession, _ reason: String) -> SessionOutput {
+        guard session.version == .v5 else { return .end(code, reason) }
         guard let identifier = publish.packetIdentifier else { return SessionOutput() }
         let properties = session.reason(reason)
         return .send(

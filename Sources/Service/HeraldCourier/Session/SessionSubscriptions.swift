@@ -22,7 +22,7 @@ struct SessionSubscriptions: Hashable, Sendable {
                 case .notifications: notifications
                 case .token: token
                 case .everything: everything
-                case .channel: nil
+                case .channel, .service: nil
                 }
             }
             set {
@@ -30,7 +30,7 @@ struct SessionSubscriptions: Hashable, Sendable {
                 case .notifications: notifications = newValue
                 case .token: token = newValue
                 case .everything: everything = newValue
-                case .channel: break
+                case .channel, .service: break
                 }
             }
         }
@@ -56,8 +56,11 @@ struct SessionSubscriptions: Hashable, Sendable {
     }
 
     let entries: [Entry]
-    /// Broadcast channels by their filter, with the granted QoS.
+    /// Subscriptions without an app, to broadcast channels and `device/service`: by the filter, with the granted QoS.
     let channels: [String: UInt8]
+
+    /// The QoS of the service's announcements; nil if the device does not ask for them.
+    var serviceQoS: UInt8? { channels[CourierFilter.service.name] }
 
     var count: Int { entries.count + channels.count }
 
@@ -117,7 +120,7 @@ struct SubscriptionTable {
     typealias Entry = SessionSubscriptions.Entry
 
     private(set) var entries: [Topic: Entry] = [:]
-    /// Broadcast channels by their filter, with the granted QoS.
+    /// As ``SessionSubscriptions/channels``.
     var channels: [String: UInt8] = [:]
 
     init() {}

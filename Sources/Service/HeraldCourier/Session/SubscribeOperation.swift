@@ -28,7 +28,7 @@ struct SubscribeOperation {
 
         var grant: MQTTReasonCode { grantedQoS == 0 ? .grantedQoS0 : .grantedQoS1 }
         /// The filter of a channel; nil for every other.
-        var channel: CourierFilter? { filter?.app == nil ? filter : nil }
+        var channel: CourierFilter? { filter?.app == nil && filter != .service ? filter : nil }
     }
 
     /// The changes that the filters made to the session.
@@ -39,11 +39,15 @@ struct SubscribeOperation {
         let apps: [RegisteredApp?]
         /// Topics for which a place is kept until they are granted.
         var places: Set<Topic>
+        /// Whether a filter was refused because the session has as many as it may have.
+        var lacksPlaces = false
         /// Indices of wanted apps whose notifications, or whose token, the packet asks for.
         var opened: Set<Int> = []
         var wantToken: Set<Int> = []
         var codes: [MQTTReasonCode] = []
         var channels: Set<ChannelFilter> = []
+        /// Whether the packet asks for the service's announcements.
+        var asksForService = false
         /// Entries of the other environment that a topic stood for until now.
         var replaced: [SessionSubscriptions.Entry] = []
     }
@@ -92,6 +96,8 @@ struct SubscribeOperation {
                 session.subscriptions = before
                 var suback = suback
                 suback.reasonCodes = suback.reasonCodes.map { $0.isFailure ? $0 : .unspecifiedError }
+                let reasons = [suback.properties.reasonString, SessionOutput.failure].compactMap(\.self)
+                suback.properties = session.reason(reasons.joined(separator: "; "))
                 return .send(.suback(suback), then: opened)
             }
             return .send(.suback(suback), then: then)
@@ -111,12 +117,12 @@ struct SubscribeOperation {
         let presented = packet.properties.userProperties(named: "token")
         guard !presented.isEmpty else { return findChannels(&session) }
         let tokens = presented.compactMap { DeviceToken($0) }
-        guard tokens.count == presented.count else { return .end(.notAuthorized, fault: .foreignToken) }
+        guard tokens.count == presented.count else { return .foreignToken }
         step = .examiningTokens
         return .request(.examine(tokens, for: nil, in: environment))
     }
 
-    private func refuseAll(_ code: MQTTReasonCode, _ properties: MQTTProperties = []) -> SessionOutput {
+    private func refuseAll(_ code: MQTTReasonCode, _ properties: MQTTProperties) -> SessionOutput {
         let codes = packet.subscriptions.map { _ in code }
         return .send(
             .suback(
@@ -130,8 +136,10 @@ struct SubscribeOperation {
     }
 
     private mutating func examined(_ answer: RegistryAnswer?, _ session: inout MQTTSession) -> SessionOutput {
-        guard case .examined(let tokens) = answer else { return refuseAll(.unspecifiedError) }
-        guard !tokens.contains(.foreign) else { return .end(.notAuthorized, fault: .foreignToken) }
+        guard case .examined(let tokens) = answer else {
+            return refuseAll(.unspecifiedError, session.reason(SessionOutput.failure))
+        }
+        guard !tokens.contains(.foreign) else { return .foreignToken }
         for case .current(let app) in tokens { opened += session.present(app) }
         for case .outdated(let app) in tokens { opened += session.present(app) }
         let hearsToken = Set(session.subscriptions.entries.filter { $0.tokenQoS != nil }.map(\.number))
@@ -200,6 +208,9 @@ struct SubscribeOperation {
             let code: MQTTReasonCode
             if let fault = fault(request) {
                 code = fault
+            } else if request.filter == .service {
+                code = grant(.service, request, &changes)
+                changes.asksForService = !code.isFailure
             } else if let channel = request.channel {
                 code = grant(channel: channel, request, &changes)
             } else if let filter = request.filter, let index, let app = apps[index] {
@@ -209,13 +220,15 @@ struct SubscribeOperation {
                 if filter.matchesNotifications { changes.opened.insert(index) }
                 if filter.matchesToken { changes.wantToken.insert(index) }
                 code = request.grant
+            } else if let index {
+                code = refused[wanted[index]]?.code ?? .unspecifiedError
             } else {
-                // No place was left for an app without an index.
-                code = index.map { refused[wanted[$0]]?.code ?? .unspecifiedError } ?? .quotaExceeded
+                changes.lacksPlaces = true
+                code = .quotaExceeded
             }
             changes.codes.append(code)
         }
-        guard tellOfStaleTokens(&changes) else { return .end(.notAuthorized, fault: .foreignToken) }
+        guard tellOfStaleTokens(&changes) else { return .foreignToken }
         session.subscriptions = SessionSubscriptions(changes.table)
         return finish(changes, refused, &session)
     }
@@ -253,14 +266,20 @@ struct SubscribeOperation {
         // Refused, and not granted in silence: a device that mistypes an identifier, or uses the other environment, is told
         // so. That reveals no channel: an identifier has 128 bits, which cannot be guessed.
         guard knownChannels.contains(filter), let channel = ChannelFilter(filter) else { return .notAuthorized }
+        let code = grant(filter, request, &changes)
+        if !code.isFailure { changes.channels.insert(channel) }
+        return code
+    }
+
+    private func grant(_ filter: CourierFilter, _ request: Request, _ changes: inout Changes) -> MQTTReasonCode {
         guard
             changes.table.contains(filter)
                 || changes.table.count + changes.places.count < limits.subscriptionsPerSession
         else {
+            changes.lacksPlaces = true
             return .quotaExceeded
         }
         changes.table.channels[filter.name] = request.grantedQoS
-        changes.channels.insert(channel)
         return request.grant
     }
 
@@ -274,10 +293,11 @@ struct SubscribeOperation {
     ) -> SessionOutput {
         let foreign = foreignFilter
         let asked = changes.opened.compactMap { changes.apps[$0]?.number }
+        let lacksToken = asked.contains(where: session.lacksToken)
         let suback = MQTTSubscriptionAnswer(
             packetIdentifier: packet.packetIdentifier,
             properties: session.reason(
-                reason(foreign, refused, lacksToken: asked.contains(where: session.lacksToken), session)
+                reason(foreign, refused, changes: changes, lacksToken: lacksToken, session)
             ),
             reasonCodes: changes.codes
         )
@@ -300,11 +320,19 @@ struct SubscribeOperation {
     private func reason(
         _ foreign: String?,
         _ refused: [App: RegistrationRefusal],
+        changes: Changes,
         lacksToken: Bool,
         _ session: MQTTSession
     ) -> String? {
         let isUnknownChannel = requests.compactMap(\.channel).contains { !knownChannels.contains($0) }
         var reasons = Set(refused.values).map(\.description).sorted()
+        let codes = Set(changes.codes)
+        if codes.contains(.subscriptionIdentifiersNotSupported) { reasons.append("send no subscription identifier") }
+        if codes.contains(.sharedSubscriptionsNotSupported) { reasons.append("subscriptions cannot be shared") }
+        if codes.contains(.unspecifiedError) { reasons.append(SessionOutput.failure) }
+        if changes.lacksPlaces {
+            reasons.append("a session may have \(limits.subscriptionsPerSession) subscriptions")
+        }
         if foreign != nil { reasons.append("a device may subscribe to \(RefusedTopic.allowedFilters)") }
         if isUnknownChannel { reasons.append("the app has no such channel in \(session.environment.rawValue)") }
         if lacksToken { reasons.append(MQTTSession.tokenDemand) }
@@ -314,6 +342,12 @@ struct SubscribeOperation {
     private func actions(_ changes: Changes, _ session: MQTTSession) -> [ConnectionAction] {
         let now = session.subscriptions
         var actions = opened
+        if changes.asksForService, let qualityOfService = now.serviceQoS {
+            // A device that names what it has is sent only what is newer.
+            let version = packet.properties.userProperties(named: "version").first.flatMap { Int64($0) }
+            actions += version.map { [.noteAnnouncement($0)] } ?? []
+            actions.append(.announce(qualityOfService: qualityOfService, after: version ?? 0))
+        }
         // Replaced apps of the other environment stay registered, and are sent nothing.
         if !changes.replaced.isEmpty { actions.append(.remove(changes.replaced.map(\.number))) }
         for former in changes.replaced {

@@ -40,8 +40,9 @@ struct UnsubscribeOperation {
     private mutating func begin(_ session: inout MQTTSession) -> SessionOutput {
         guard packet.filters.count <= limits.filtersPerPacket else {
             // 3.1.1 cannot say in UNSUBACK that it failed.
-            guard session.version == .v5 else { return .end(.quotaExceeded, fault: nil) }
-            return refuseAll(session.reason("a packet may have \(limits.filtersPerPacket) filters"))
+            let words = "a packet may have \(limits.filtersPerPacket) filters"
+            guard session.version == .v5 else { return .end(.quotaExceeded, words, fault: nil) }
+            return refuseAll(session.reason(words))
         }
         guard EnvironmentProperty(packet.properties) != .unknown else {
             return refuseAll(session.reason(EnvironmentProperty.allowed))
@@ -77,7 +78,9 @@ struct UnsubscribeOperation {
     /// `removed` has for each app whether it was registered; nil where the registry failed.
     private mutating func finish(_ apps: [App], _ removed: [Bool?], _ session: inout MQTTSession) -> SessionOutput {
         // 3.1.1 cannot say in UNSUBACK that it failed, and the device must not believe that the app is gone.
-        guard session.version == .v5 || !removed.contains(nil) else { return .end(.unspecifiedError, fault: nil) }
+        guard session.version == .v5 || !removed.contains(nil) else {
+            return .end(.unspecifiedError, SessionOutput.failure, fault: nil)
+        }
         let before = session.subscriptions
         var table = SubscriptionTable(before)
         let results = Dictionary(zip(apps.map(\.topic), removed)) { first, _ in first }
@@ -100,7 +103,14 @@ struct UnsubscribeOperation {
             codes.append(existed || (isFirst && result == true) ? .success : .noSubscriptionExisted)
         }
         session.subscriptions = SessionSubscriptions(table)
-        let unsuback = MQTTSubscriptionAnswer(packetIdentifier: packet.packetIdentifier, reasonCodes: codes)
+        var reasons: [String] = []
+        if codes.contains(.unspecifiedError) { reasons.append(SessionOutput.failure) }
+        if codes.contains(.topicFilterInvalid) { reasons.append("a wildcard stands where MQTT allows none") }
+        let unsuback = MQTTSubscriptionAnswer(
+            packetIdentifier: packet.packetIdentifier,
+            properties: session.reason(reasons.joined(separator: "; ")),
+            reasonCodes: codes
+        )
         let changes = changes(from: before, in: &session)
         guard session.isStored, session.subscriptions != before else {
             return SessionOutput(actions: changes + [.send(.unsuback(unsuback))])

@@ -1,3 +1,4 @@
+package import HeraldMailbox
 package import HeraldModel
 
 /// A provider's request that was kept, with its payload and its answer.
@@ -36,10 +37,18 @@ package struct CaughtMessage: Sendable {
     package var uniqueID: String?
     /// The device and app of the token; nil for a broadcast, and if the token was not opened.
     package var slot: Slot?
+    /// The device token as the provider wrote it, if it was not opened.
+    package var unopenedToken: String?
     /// The status of the answer, at the binary interface 0 for none; nil if a drill withheld the answer.
     package var status: Int?
     package var reason: String?
     package var explanation: String?
+    /// Whether Herald accepted it, whatever the provider learned of that.
+    package var isAccepted = false
+    /// The provider's connection, an object that stands for it; nil at the binary interface.
+    package var connection: (any CompletionHandler)?
+    /// The same number for the same provider token, as long as the process lives; nil without one.
+    package var providerToken: Int?
     /// `retry-after` of the answer, in seconds.
     package var retryAfter: Int?
     /// The time of the answer; nil without one.
@@ -48,7 +57,9 @@ package struct CaughtMessage: Sendable {
     /// The memory that it takes, about.
     var size: Int {
         let texts = headers.reduce(0) { $0 + $1.key.utf8.count + $1.value.utf8.count }
-        let answer = (reason?.utf8.count ?? 0) + (explanation?.utf8.count ?? 0)
+        let answer =
+            (reason?.utf8.count ?? 0) + (explanation?.utf8.count ?? 0)
+            + (unopenedToken?.utf8.count ?? 0)
         return payload.count + texts + answer + CaughtMessage.overhead
     }
 }

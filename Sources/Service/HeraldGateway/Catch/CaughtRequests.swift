@@ -31,6 +31,12 @@ extension RequestHandler {
                 tag: HeraldMember.tag(tag, request.body)
             )
         )
+        request.caught?.message.connection = completions
+        request.caught?.message.providerToken = fields.withValue(of: .authorization) { token in
+            var hasher = Hasher()
+            hasher.combine(bytes: token)
+            return hasher.finalize()
+        }
     }
 
     /// Keeps a request that was accepted.
@@ -38,6 +44,7 @@ extension RequestHandler {
         request.caught?.message.sender = authorization.caughtSender
         let words = String(decoding: reply.explanation, as: UTF8.self)
         request.caught?.message.explanation = words.isEmpty ? nil : words
+        request.caught?.message.isAccepted = true
         endCatch(request, status: request.drill?.withholds == nil ? reply.status : nil)
     }
 
@@ -49,18 +56,40 @@ extension RequestHandler {
         if !isUnknown { draft.message.sender = authorization.caughtSender }
         if draft.message.slot == nil, !request.answer.isAboutChannels {
             draft.message.slot = RefusedRequest.slot(of: request.fields, service.admission)
+            if draft.message.slot == nil {
+                draft.message.unopenedToken = request.fields.text(of: .path)?.split(separator: "/").last.map(
+                    String.init
+                )
+            }
         }
-        draft.message.reason = refusalReason.reason
-        draft.message.explanation = refusal.why
-        draft.message.retryAfter = retryAfter
-        endCatch(request, status: ReplyStatus(refusalReason))
+        let status = ReplyStatus(refusalReason)
+        endCatch(request, status, reason: refusalReason.reason, refusal.why, retryAfter: retryAfter)
     }
 
-    /// Keeps a request that a drill loses.
-    func endCatchWithoutAnswer(_ request: PendingRequest) {
+    /// Keeps a request that was refused with a status, a reason and words.
+    func endCatch(_ request: PendingRequest, _ status: ReplyStatus, reason: String?, _ why: String, retryAfter: Int?) {
+        request.caught?.message.reason = reason
+        request.caught?.message.explanation = why
+        request.caught?.message.retryAfter = retryAfter
+        endCatch(request, status: status)
+    }
+
+    /// Keeps a request that a drill leaves without an answer.
+    func endCatch(_ request: PendingRequest, withoutAnswer why: String) {
         request.caught?.message.sender = authorization.caughtSender
-        request.caught?.message.explanation = "a drill loses it: the provider gets no answer"
+        request.caught?.message.explanation = why
         endCatch(request, status: nil)
+    }
+
+    /// Keeps the requests that have no answer yet when the connection ends.
+    func endCatchesWithoutAnswer() {
+        for request in session.posted where request.caught != nil {
+            request.caught?.message.sender = authorization.caughtSender
+            request.caught?.message.explanation = "the connection ended before the answer"
+            // The post office has it, and refuses it only if the store fails.
+            request.caught?.message.isAccepted = true
+            endCatch(request, status: nil)
+        }
     }
 
     private func endCatch(_ request: PendingRequest, status: ReplyStatus?) {

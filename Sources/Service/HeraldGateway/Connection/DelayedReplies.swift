@@ -5,6 +5,8 @@ import NIOCore
 final class RequestDrill {
     /// The accepted notification whose answer is withheld, for the journal.
     var withholds: Notification?
+    /// How its stream is reset in place of that answer; nil if it stays open.
+    var reset: StreamReset?
     /// The notification whose payload asks for a drill without effect, for the journal once it is accepted.
     var unheeded: Notification?
     /// The answer is not sent before this time.

@@ -337,6 +337,7 @@ final class ProviderConnection: ChannelDuplexHandler, LoopConnection {
         deadline = nil
         if let number { loop.remove(number) }
         number = nil
+        requests.endCatchesWithoutAnswer()
         requests.completions = nil
         requests.countAccepted()
         delayTimer?.task.cancel()

@@ -69,29 +69,49 @@ extension RequestHandler {
     func drill(_ post: Post, _ request: PendingRequest, _ verdict: DrillVerdict) -> ConnectionEffect? {
         if let latency = verdict.latency { request.beginDrill().answerAt = eventLoop.now + TimeAmount(latency) }
         switch verdict.outcome {
-        case nil:
+        case nil, .latency, .streams:
             self.post(post, request)
         case .refuse(let refusalReason, let retryAfter):
             guard discard(post, request, as: .refusedByDrill) else { return nil }
             let refusal = refusal(refusalReason, by: verdict.cause, at: post.notification.received)
-            answer(request, refusing: refusal, retryAfter: retryAfter)
+            answer(request, refusing: refusal, retryAfter: retryAfter.map { Int($0.components.seconds) })
+        case .refuseAs(let status, let reason, let retryAfter):
+            guard discard(post, request, as: .refusedByDrill) else { return nil }
+            answer(request, status: status, reason: reason, retryAfter: retryAfter, why(verdict.cause))
         case .silence(isAccepted: false):
             guard discard(post, request, as: .lostByDrill) else { return nil }
-            endCatchWithoutAnswer(request)
+            endCatch(request, withoutAnswer: "a drill loses it: the provider gets no answer")
             session.leaveUnanswered(request)
+        case .reset(isAccepted: false):
+            guard discard(post, request, as: .lostByDrill) else { return nil }
+            endCatch(request, withoutAnswer: "a drill loses it and resets its stream (INTERNAL_ERROR)")
+            session.leaveUnanswered(request, reset: .internalError)
+        case .refuseStream:
+            guard discard(post, request, as: .refusedByDrill) else { return nil }
+            endCatch(request, withoutAnswer: "a drill refuses its stream (REFUSED_STREAM): it may be sent again")
+            session.leaveUnanswered(request, reset: .refusedStream)
         case .silence(isAccepted: true):
             request.beginDrill().withholds = post.notification
             self.post(post, request)
-        case .goAway(let refusalReason):
+        case .reset(isAccepted: true):
+            let drill = request.beginDrill()
+            (drill.withholds, drill.reset) = (post.notification, .internalError)
+            self.post(post, request)
+        case .goAway(let refusalReason, let isTwoStep):
             self.post(post, request)
             guard !ending.hasSentGoAway else { return nil }
             ending.hasSentGoAway = true
-            session.goAway(refusalReason.map { Reply.body($0) } ?? [], upTo: highestStream)
+            let json = refusalReason.map { Reply.body($0) } ?? []
+            guard !isTwoStep else {
+                session.goAwayInTwoSteps(json)
+                return nil
+            }
+            session.goAway(json, upTo: highestStream)
             // Once it is written, the library drops the requests behind it that have arrived already.
             return .write
         case .drop:
             guard discard(post, request, as: .lostByDrill) else { return nil }
-            endCatchWithoutAnswer(request)
+            endCatch(request, withoutAnswer: "a drill loses it: the provider gets no answer")
             return .drop
         case .shutdown:
             guard discard(post, request, as: .refusedByDrill) else { return nil }
@@ -100,6 +120,31 @@ extension RequestHandler {
             return .stop
         }
         return nil
+    }
+
+    /// Answers with a drill's own status and reason, and nothing that APNs would add.
+    private func answer(
+        _ request: PendingRequest,
+        status: Int,
+        reason: String?,
+        retryAfter: Duration?,
+        _ why: String
+    ) {
+        let status = ReplyStatus(rawValue: status)
+        let retryAfter = retryAfter.map { Int($0.components.seconds) }
+        service.metrics.countDrilled(status)
+        request.answer.id = replyID(request)
+        request.caught?.message.sender = authorization.caughtSender
+        endCatch(request, status, reason: reason, why, retryAfter: retryAfter)
+        var reply = Reply(status: status)
+        let explanation = request.answer.explains ? why : nil
+        if let reason {
+            reply.body = Reply.body(reason: reason, explanation: explanation)
+        } else if let explanation {
+            reply.explanation = Array(explanation.utf8)
+        }
+        if let retryAfter { reply.retryAfter = Array("\(retryAfter)".utf8) }
+        send(reply, to: request)
     }
 
     /// Journals a notification that a drill discards.
@@ -114,10 +159,14 @@ extension RequestHandler {
         }
     }
 
+    private func why(_ drill: String) -> String {
+        "\(drill) refuses it; the notification itself is correct, and Herald does not deliver it"
+    }
+
     private func refusal(_ refusalReason: RefusalReason, by drill: String, at now: WallTime) -> Refusal {
         Refusal(
             refusalReason,
-            "\(drill) refuses it; the notification itself is correct, and Herald does not deliver it",
+            why(drill),
             since: refusalReason == .unregistered ? now : nil
         )
     }

@@ -142,7 +142,7 @@ final class RequestHandler {
             let isOfToken = refusalReason == .badDeviceToken || refusalReason == .unregistered
             let why = isOfToken ? nil : Refusal.storeTrouble
             refuse(request, Refusal(refusalReason, why, since: since))
-        case .unknown: session.leaveUnanswered(request, resets: true)
+        case .unknown: session.leaveUnanswered(request, reset: .internalError)
         case .decideAgain:
             // What was just learned counts.
             authorization.refresh(service.admission, now: service.clock.now())
@@ -243,7 +243,7 @@ final class RequestHandler {
         answer(request, refusing: refusal, retryAfter: isOverload ? DelayedReplies.overloadSeconds : nil)
     }
 
-    private func replyID(_ request: PendingRequest) -> IdentifierText {
+    func replyID(_ request: PendingRequest) -> IdentifierText {
         request.answer.id ?? givenID(request) ?? IdentifierText(ids.identifier())
     }
 
@@ -263,11 +263,11 @@ final class RequestHandler {
     }
 
     /// Sends a reply, unless a drill delays or withholds it.
-    private func send(_ reply: Reply, to request: PendingRequest) {
+    func send(_ reply: Reply, to request: PendingRequest) {
         guard let drill = request.drill else { return session.reply(to: request, reply) }
         if let notification = drill.withholds {
             service.sink.record(.answerWithheldByDrill, about: notification)
-            return session.leaveUnanswered(request)
+            return session.leaveUnanswered(request, reset: drill.reset)
         }
         guard delayed.isEnabled, drill.answerAt > eventLoop.now, request.stream.isOpen else {
             return session.reply(to: request, reply)

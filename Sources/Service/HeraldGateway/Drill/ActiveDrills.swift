@@ -15,20 +15,12 @@ struct DrillSubject {
 
 /// The effect of the active drills on one request.
 struct DrillVerdict: Equatable {
-    /// The outcome of the request, apart from latency.
-    enum Outcome: Equatable {
-        case refuse(RefusalReason, retryAfter: Int?)
-        case silence(isAccepted: Bool)
-        case goAway(RefusalReason?)
-        case drop
-        case shutdown
-    }
-
     /// The drill in words, for an explanation: `drill 3`, or `the payload's drill`.
     var cause: String
     /// Delay of the answer.
     var latency: Duration?
-    var outcome: Outcome?
+    /// The other effect: every kind but `latency` and `streams`.
+    var outcome: Drill.Kind?
     /// The most requests with this payload for one device token that a payload's drill hits; nil for no limit.
     var first: Int?
 }
@@ -154,17 +146,9 @@ extension Drill {
         if case .latency(let range) = kind {
             guard verdict.latency == nil else { return false }
             verdict.latency = range.lowerBound + (range.upperBound - range.lowerBound) * fraction(number, 1)
-            return true
-        }
-        guard verdict.outcome == nil else { return false }
-        switch kind {
-        case .refuse(let refusalReason, let retryAfter):
-            verdict.outcome = .refuse(refusalReason, retryAfter: retryAfter.map { Int($0.components.seconds) })
-        case .silence(let isAccepted): verdict.outcome = .silence(isAccepted: isAccepted)
-        case .goAway(let refusalReason): verdict.outcome = .goAway(refusalReason)
-        case .drop: verdict.outcome = .drop
-        case .shutdown: verdict.outcome = .shutdown
-        case .latency, .streams: return false
+        } else {
+            guard verdict.outcome == nil else { return false }
+            verdict.outcome = kind
         }
         return true
     }
@@ -184,13 +168,15 @@ extension Drill.Kind {
     fileprivate var salt: UInt64 {
         let number: UInt64 =
             switch self {
-            case .refuse: 1
+            case .refuse, .refuseAs: 1
             case .latency: 2
             case .silence(let isAccepted): isAccepted ? 3 : 4
             case .goAway: 5
             case .streams: 6
             case .drop: 7
             case .shutdown: 8
+            case .reset(let isAccepted): isAccepted ? 9 : 10
+            case .refuseStream: 11
             }
         return number &* 0xD6E8_FEB8_6659_FD93
     }

@@ -1,3 +1,4 @@
+import HeraldJSON
 package import HeraldModel
 
 /// A failure on demand: its effect, its victims and its duration.
@@ -8,12 +9,22 @@ package struct Drill: Hashable, Sendable {
     package enum Kind: Hashable, Sendable {
         /// Refuses it; without `retryAfter` the default of the reason applies.
         case refuse(RefusalReason, retryAfter: Duration?)
+        /// Refuses it with any status from 400 to 599, and with nothing else that is not named here.
+        ///
+        /// Without a reason, which may be any text, the answer has no body.
+        case refuseAs(status: Int, reason: String?, retryAfter: Duration?)
         /// Processes it at once and delays the answer.
         case latency(ClosedRange<Duration>)
         /// Never answers it; if accepted, Herald stores or delivers it all the same, otherwise it is lost.
         case silence(isAccepted: Bool)
+        /// Resets its stream (RST_STREAM with INTERNAL_ERROR) in place of an answer; accepted or lost as with `silence`.
+        case reset(isAccepted: Bool)
+        /// Resets its stream with REFUSED_STREAM: Herald has not processed it, and the client may send it again.
+        case refuseStream
         /// Sends GOAWAY: answers it and earlier requests, ignores later ones of the connection.
-        case goAway(RefusalReason?)
+        ///
+        /// In two steps, the first GOAWAY ignores nothing yet (RFC 9113 §6.8); the reason is in the second.
+        case goAway(RefusalReason?, isTwoStep: Bool = false)
         /// Announces a number of streams to all connections; with a period, it alternates with the usual number.
         case streams(Int, period: Duration?)
         /// Closes its connection without GOAWAY or close_notify.
@@ -24,9 +35,11 @@ package struct Drill: Hashable, Sendable {
         /// Name in commands and metrics.
         package var name: String {
             switch self {
-            case .refuse: "refuse"
+            case .refuse, .refuseAs: "refuse"
             case .latency: "latency"
             case .silence: "silence"
+            case .reset: "reset"
+            case .refuseStream: "refuse-stream"
             case .goAway: "goaway"
             case .streams: "streams"
             case .drop: "drop"
@@ -35,7 +48,9 @@ package struct Drill: Hashable, Sendable {
         }
 
         /// All values of ``name``.
-        package static let names = ["refuse", "latency", "silence", "goaway", "streams", "drop", "shutdown"]
+        package static let names = [
+            "refuse", "latency", "silence", "reset", "refuse-stream", "goaway", "streams", "drop", "shutdown",
+        ]
     }
 
     /// The notifications that a drill may hit.
@@ -95,6 +110,10 @@ package enum DrillLimits {
     package static let latency: ClosedRange<Duration> = .zero ... .seconds(600)
     /// Value of `retry-after`.
     package static let retryAfter: ClosedRange<Duration> = .seconds(1) ... .seconds(86_400)
+    /// Status of a refusal: the errors of RFC 9110 §15.5 and §15.6.
+    package static let status = 400...599
+    /// The most bytes of a reason that APNs does not have: with an explanation, the answer stays below 1,024 bytes.
+    package static let reasonBytes = 100
     /// Number of streams that a drill may announce.
     package static let streams = 1...1000
     /// Period of a change of the number of streams; connections check once a second.
@@ -109,16 +128,22 @@ extension Drill: CustomStringConvertible {
         var text: String
         switch kind {
         case .refuse(let refusalReason, let retryAfter):
-            text = "refuse with \(refusalReason.httpStatus) \(refusalReason.reason)"
-            if let retryAfter { text += " and retry-after \(retryAfter.components.seconds)" }
+            text = "refuse with \(refusalReason.httpStatus) \(refusalReason.reason)" + Drill.words(retryAfter)
+        case .refuseAs(let status, let reason, let retryAfter):
+            let reason = reason.map { "\(JSON.string($0))" } ?? "without a body"
+            text = "refuse with \(status) \(reason)" + Drill.words(retryAfter)
         case .latency(let range):
             text = "answer after \(range.lowerBound.wholeMilliseconds)"
             if range.lowerBound < range.upperBound { text += " to \(range.upperBound.wholeMilliseconds)" }
             text += " ms"
         case .silence(let isAccepted):
             text = isAccepted ? "accept and never answer" : "lose and never answer"
-        case .goAway(let refusalReason):
-            text = "GOAWAY" + (refusalReason.map { " with \($0.reason)" } ?? "")
+        case .reset(let isAccepted):
+            text = isAccepted ? "accept and reset the stream" : "lose and reset the stream"
+        case .refuseStream:
+            text = "refuse the stream"
+        case .goAway(let refusalReason, let isTwoStep):
+            text = "GOAWAY" + (isTwoStep ? " in two steps" : "") + (refusalReason.map { " with \($0.reason)" } ?? "")
         case .streams(let count, let period):
             text = "\(count) concurrent streams"
             if let period { text += ", alternating with the usual limit every \(period.components.seconds) s" }
@@ -135,6 +160,10 @@ extension Drill: CustomStringConvertible {
         case .slot: text += ", one device token"
         }
         return text
+    }
+
+    private static func words(_ retryAfter: Duration?) -> String {
+        retryAfter.map { " and retry-after \($0.components.seconds)" } ?? ""
     }
 
     /// A percentage with at most three decimals.

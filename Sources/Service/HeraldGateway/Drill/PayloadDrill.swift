@@ -7,7 +7,7 @@ import HeraldModel
 ///     {"aps":{…},"herald":{"drill":{"reason":"TooManyRequests","retry-after":30}}}
 ///     {"aps":{…},"herald":{"drill":{"latency":1.5}}}                    seconds
 ///     {"aps":{…},"herald":{"drill":{"silence":"lost"}}}                 or "accepted"
-///     {"aps":{…},"herald":{"drill":{"connection":"drop"}}}              or "goaway", "shutdown"
+///     {"aps":{…},"herald":{"drill":{"connection":"drop"}}}              or "reset", "refuse-stream", "goaway", "shutdown"
 ///     {"aps":{…},"herald":{"drill":{"reason":"ServiceUnavailable","first":2}}}
 ///
 /// `latency` and `first` combine with each of the others, which exclude each other. The device gets the payload unchanged.
@@ -28,6 +28,8 @@ enum PayloadDrill {
 
         enum Connection: String, Decodable {
             case drop
+            case reset
+            case refuseStream = "refuse-stream"
             case goaway
             case shutdown
         }
@@ -96,9 +98,9 @@ enum PayloadDrill {
             }
             verdict.latency = .milliseconds(Int64(seconds * 1000))
         }
-        let retryAfter = request.retryAfter?.integer
+        let retryAfter = request.retryAfter?.integer.map { Duration.seconds($0) }
         if request.retryAfter != nil {
-            guard let seconds = retryAfter, request.reason != nil, DrillLimits.retryAfter.contains(.seconds(seconds))
+            guard let retryAfter, request.reason != nil, DrillLimits.retryAfter.contains(retryAfter)
             else {
                 throw Mistake(text: "a drill's retry-after is 1 to 86400 seconds, and goes with a reason")
             }
@@ -117,6 +119,8 @@ enum PayloadDrill {
         if let silence = request.silence { verdict.outcome = .silence(isAccepted: silence == .accepted) }
         switch request.connection {
         case .drop: verdict.outcome = .drop
+        case .reset: verdict.outcome = .reset(isAccepted: false)
+        case .refuseStream: verdict.outcome = .refuseStream
         case .goaway: verdict.outcome = .goAway(nil)
         case .shutdown: verdict.outcome = .shutdown
         case nil: break

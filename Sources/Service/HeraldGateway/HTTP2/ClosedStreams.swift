@@ -1,4 +1,5 @@
 import CNghttp2
+import NIOCore
 
 /// Decides whether a frame on a closed stream breaks the protocol, or may have been in flight (RFC 9113 §5.1).
 ///
@@ -22,6 +23,8 @@ struct ClosedStreams {
 
     /// Whether a GOAWAY is submitted, after which the library opens no streams and ignores their frames.
     var isGoingAway = false
+    /// The second GOAWAY of a graceful end: its debug data, and when it is due; nil without one.
+    var secondGoAway: (json: [UInt8], due: NIODeadline)?
 
     /// Registers a HEADERS frame.
     /// - Returns: Whether it opens a stream.

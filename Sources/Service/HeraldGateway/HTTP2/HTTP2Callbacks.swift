@@ -43,6 +43,25 @@ enum HTTP2Callbacks {
         return library
     }
 
+    /// Submits the SETTINGS that begin a connection; `streams` is the limit that the library knows.
+    static func sendFirstSettings(on library: OpaquePointer?, _ limits: HTTP2Limits, streams: UInt32) throws {
+        func entry(_ id: nghttp2_settings_id, _ value: Int) -> nghttp2_settings_entry {
+            nghttp2_settings_entry(settings_id: Int32(id.rawValue), value: UInt32(truncatingIfNeeded: value))
+        }
+        let entries = [
+            entry(NGHTTP2_SETTINGS_HEADER_TABLE_SIZE, 4096),
+            entry(NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, Int(streams)),
+            entry(NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, limits.drainedBodyBytes),
+            entry(NGHTTP2_SETTINGS_MAX_FRAME_SIZE, 16_384),
+            entry(NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, limits.advertisedHeaderListBytes),
+            entry(NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES, 1),
+        ]
+        let window = Int32(clamping: limits.connectionWindowBytes)
+        guard nghttp2_submit_settings(library, 0, entries, entries.count) == 0,
+            nghttp2_session_set_local_window_size(library, 0, 0, window) == 0
+        else { throw GatewayError.noMemory }
+    }
+
     private static func setCallbacks(_ callbacks: OpaquePointer?) {
         nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks) { _, frame, userData in
             guard let frame else { return stop }

@@ -53,4 +53,6 @@ package struct HTTP2Limits: Sendable {
     ///
     /// 30 s: a client that writes a long burst before it reads.
     package var settingsTimeout: Duration = .seconds(30)
+    /// From the first GOAWAY of a graceful end to the second, for a client that does not answer the PING between them.
+    package var goAwayTimeout: Duration = .seconds(5)
 }

@@ -18,7 +18,7 @@ final class HTTP2Session {
     private let limits: HTTP2Limits
     private var library: OpaquePointer?
     private let responses = ResponseWriter()
-    private let timeouts: (body: TimeAmount, reply: TimeAmount, settings: TimeAmount)
+    private let timeouts: (body: TimeAmount, reply: TimeAmount, settings: TimeAmount, goAway: TimeAmount)
     @exclusivity(unchecked) private var table: RequestTable
     @exclusivity(unchecked) private var bodies: BodyReservation
     @exclusivity(unchecked) private var scanner = FrameScanner()
@@ -43,7 +43,8 @@ final class HTTP2Session {
         self.limits = limits
         self.now = now
         timeouts = (
-            TimeAmount(limits.bodyTimeout), TimeAmount(limits.replyTimeout), TimeAmount(limits.settingsTimeout)
+            TimeAmount(limits.bodyTimeout), TimeAmount(limits.replyTimeout), TimeAmount(limits.settingsTimeout),
+            TimeAmount(limits.goAwayTimeout)
         )
         table = RequestTable(limit: limits.requestsInHand)
         self.bodies = BodyReservation(memory: bodies, free: limits.bodyBytes)
@@ -51,7 +52,8 @@ final class HTTP2Session {
         block = HeaderBlock(limits)
         self.streams = StreamLimit(ceiling: limits.concurrentStreams)
         library = try HTTP2Callbacks.makeSession(for: self, limits)
-        try sendFirstSettings(streams)
+        try HTTP2Callbacks.sendFirstSettings(on: library, limits, streams: self.streams.sessionCeiling)
+        self.streams.announce(streams)
     }
 
     deinit {
@@ -99,6 +101,9 @@ final class HTTP2Session {
     /// The number of requests that will still be answered.
     var requestCount: Int { table.pendingCount }
 
+    /// The requests that the post office has, and that have no answer yet.
+    var posted: [PendingRequest] { table.pool.filter { $0.phase == .posted } }
+
     // MARK: - Replies
 
     /// Answers a request, or releases it if its stream is gone.
@@ -116,15 +121,16 @@ final class HTTP2Session {
     }
 
     /// Leaves a request without an answer: its stream is reset, or stays open until the client or the connection ends it.
-    func leaveUnanswered(_ request: PendingRequest, resets: Bool = false) {
+    func leaveUnanswered(_ request: PendingRequest, reset: StreamReset? = nil) {
         guard request.stream.isOpen else { return table.release(request) }
         table.leaveUnanswered(request)
-        // Not REFUSED_STREAM, which would say that nothing happened (RFC 9113 §8.7).
-        if resets { nghttp2_submit_rst_stream(library, 0, request.stream.id, NGHTTP2_INTERNAL_ERROR.rawValue) }
+        if let reset { nghttp2_submit_rst_stream(library, 0, request.stream.id, reset.rawValue) }
     }
 
     /// Returns the flow-control window of the bytes received since the last call; once per read burst.
     func consume() {
+        // Only now, because it is written before anything else is read.
+        if let second = closed.secondGoAway, second.due <= now { goAway(second.json) }
         guard unconsumedBytes > 0 else { return }
         nghttp2_session_consume_connection(library, unconsumedBytes)
         unconsumedBytes = 0
@@ -172,8 +178,17 @@ final class HTTP2Session {
     ///   - last: The last stream that is processed; nil for the last one that arrived.
     func goAway(_ json: [UInt8], disowning: Bool = false, upTo last: Int32? = nil) {
         closed.isGoingAway = true
+        closed.secondGoAway = nil
         let last = last ?? (disowning ? 0 : nghttp2_session_get_last_proc_stream_id(library))
         nghttp2_submit_goaway(library, 0, last, NGHTTP2_NO_ERROR.rawValue, json, json.count)
+    }
+
+    /// Begins a graceful end (RFC 9113 §6.8): a GOAWAY that covers all streams, and another once the client has seen it.
+    ///
+    /// The client has seen it once it answers the PING that follows it; for one that does not, a time decides.
+    func goAwayInTwoSteps(_ json: [UInt8]) {
+        nghttp2_submit_shutdown_notice(library)
+        closed.secondGoAway = (json, now + timeouts.goAway)
     }
 
     /// Writes a last GOAWAY (RFC 9113 §7), without the library, whose state is unreliable after a
@@ -262,6 +277,8 @@ final class HTTP2Session {
             } else {
                 streams.hasClientSettings = true
             }
+        case NGHTTP2_PING.rawValue:
+            if flags & NGHTTP2_FLAG_ACK.rawValue != 0 { closed.secondGoAway?.due = now }
         default:
             break
         }
@@ -273,7 +290,8 @@ final class HTTP2Session {
         let type = UInt32(frame.type)
         if type == NGHTTP2_RST_STREAM.rawValue {
             closed.sentReset(frame.stream_id)
-            guard flood.sentReset(now: now) else {
+            // The client does not provoke the reset of a drill or of a failure of the service.
+            guard request(streamID: frame.stream_id)?.phase == .unanswered || flood.sentReset(now: now) else {
                 end = end ?? .resetFlood
                 return false
             }
@@ -283,6 +301,9 @@ final class HTTP2Session {
         {
             // The answer is complete and the request is not: the client need not send the rest (RFC 9113 §8.1).
             nghttp2_submit_rst_stream(library, 0, frame.stream_id, NGHTTP2_NO_ERROR.rawValue)
+        } else if type == NGHTTP2_GOAWAY.rawValue, closed.secondGoAway != nil {
+            // Not earlier: the library sends a PING before what waits.
+            nghttp2_submit_ping(library, 0, nil)
         }
         return true
     }
@@ -373,24 +394,5 @@ final class HTTP2Session {
     private func note(failure code: Int32) {
         guard end == nil else { return }
         end = code == NGHTTP2_ERR_BAD_CLIENT_MAGIC.rawValue ? .notHTTP2 : .failed(code)
-    }
-
-    private func sendFirstSettings(_ count: Int) throws {
-        func entry(_ id: nghttp2_settings_id, _ value: Int) -> nghttp2_settings_entry {
-            nghttp2_settings_entry(settings_id: Int32(id.rawValue), value: UInt32(truncatingIfNeeded: value))
-        }
-        let entries = [
-            entry(NGHTTP2_SETTINGS_HEADER_TABLE_SIZE, 4096),
-            entry(NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, Int(streams.sessionCeiling)),
-            entry(NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, limits.drainedBodyBytes),
-            entry(NGHTTP2_SETTINGS_MAX_FRAME_SIZE, 16_384),
-            entry(NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, limits.advertisedHeaderListBytes),
-            entry(NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES, 1),
-        ]
-        let window = Int32(clamping: limits.connectionWindowBytes)
-        guard nghttp2_submit_settings(library, 0, entries, entries.count) == 0,
-            nghttp2_session_set_local_window_size(library, 0, 0, window) == 0
-        else { throw GatewayError.noMemory }
-        streams.announce(count)
     }
 }

@@ -1,6 +1,14 @@
 import HeraldMailbox
 import NIOCore
 
+/// The error code of a reset in place of an answer (RFC 9113 §7).
+enum StreamReset: UInt32 {
+    /// INTERNAL_ERROR: the client cannot know what has happened to its request.
+    case internalError = 2
+    /// REFUSED_STREAM: nothing has happened, and the client may send the request again (RFC 9113 §8.7).
+    case refusedStream = 7
+}
+
 /// One request of a connection, from its header to its answer; reused for later requests.
 ///
 /// A class with plain storage, because the callbacks of the HTTP/2 layer write to it several times per request. It stays

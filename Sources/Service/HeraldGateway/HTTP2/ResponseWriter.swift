@@ -5,6 +5,8 @@ struct ResponseWriter: ~Copyable {
     private static let capacity = 7
 
     private let fields: UnsafeMutablePointer<nghttp2_nv>
+    /// The digits of the status.
+    private let digits = UnsafeMutablePointer<UInt8>.allocate(capacity: 3)
 
     init() {
         fields = .allocate(capacity: Self.capacity)
@@ -13,6 +15,7 @@ struct ResponseWriter: ~Copyable {
 
     deinit {
         fields.deallocate()
+        digits.deallocate()
     }
 
     /// Submits the response to a request.
@@ -47,7 +50,13 @@ struct ResponseWriter: ~Copyable {
                 return then()
             }
         }
-        add(":status", reply.status.digits)
+        // As they are not constant, the library copies them.
+        var rest = reply.status.rawValue
+        for place in (0..<3).reversed() {
+            digits[place] = UInt8(truncatingIfNeeded: 48 + rest % 10)
+            rest /= 10
+        }
+        add(":status", UnsafeRawBufferPointer(start: digits, count: 3), NGHTTP2_NV_FLAG_NONE)
         return adding(request.answer.isAboutChannels ? "apns-request-id" : "apns-id", request.answer.id) {
             adding("apns-unique-id", request.answer.uniqueID) {
                 if !reply.body.isEmpty { add("content-type", "application/json") }

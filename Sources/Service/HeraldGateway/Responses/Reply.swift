@@ -1,41 +1,18 @@
 import HeraldJSON
 import HeraldModel
 
-/// HTTP statuses of the API.
-enum ReplyStatus: Int {
-    case ok = 200
-    case created = 201
-    case noContent = 204
-    case badRequest = 400
-    case forbidden = 403
-    case notFound = 404
-    case methodNotAllowed = 405
-    case gone = 410
-    case payloadTooLarge = 413
-    case tooManyRequests = 429
-    case internalServerError = 500
-    case serviceUnavailable = 503
+/// The HTTP status of an answer, from 100 to 999.
+struct ReplyStatus: Hashable {
+    let rawValue: Int
 
-    /// The status in digits.
-    var digits: StaticString {
-        switch self {
-        case .ok: "200"
-        case .created: "201"
-        case .noContent: "204"
-        case .badRequest: "400"
-        case .forbidden: "403"
-        case .notFound: "404"
-        case .methodNotAllowed: "405"
-        case .gone: "410"
-        case .payloadTooLarge: "413"
-        case .tooManyRequests: "429"
-        case .internalServerError: "500"
-        case .serviceUnavailable: "503"
-        }
-    }
+    static var ok: Self { Self(rawValue: 200) }
+    static var created: Self { Self(rawValue: 201) }
+    static var noContent: Self { Self(rawValue: 204) }
+}
 
+extension ReplyStatus {
     init(_ refusalReason: RefusalReason) {
-        self = ReplyStatus(rawValue: refusalReason.httpStatus) ?? .internalServerError
+        rawValue = refusalReason.httpStatus
     }
 }
 
@@ -81,7 +58,12 @@ extension Reply {
 
     /// The JSON of a refusal, for an answer or a GOAWAY.
     static func body(_ refusalReason: RefusalReason, since: WallTime? = nil, explanation: String? = nil) -> [UInt8] {
-        var json = "{\"reason\":\"\(refusalReason.reason)\""
+        body(reason: refusalReason.reason, since: since, explanation: explanation)
+    }
+
+    /// The JSON of a refusal with any reason.
+    static func body(reason: String, since: WallTime? = nil, explanation: String? = nil) -> [UInt8] {
+        var json = "{\"reason\":\(JSON.string(reason))"
         // Milliseconds, as a bare integer: several clients read an integer of 64 bits.
         if let since { json += ",\"timestamp\":\(since.milliseconds)" }
         if let explanation { json += ",\"explanation\":\(JSON.string(cut(explanation)))" }

@@ -29,9 +29,11 @@ package enum DismissalReason: Hashable, Sendable {
     case takenOver
     /// The device's certificate was revoked.
     case revoked
-    /// An operator ended the connection.
+    /// An operator ended the connection; the device comes back at once.
     case disconnected
-    /// The service is stopping.
+    /// An operator ended the connection; the device is to stay away for a while.
+    case sentAway
+    /// The service is stopping, or its node was cut off from the cluster.
     case shuttingDown
 }
 

@@ -108,13 +108,19 @@ struct ClusterEntrance: Sendable {
     }
 
     /// Brings the trust folder up to what the cluster has in common.
-    func enterTrust(_ site: Site, hostnames: [String], listening: [String]) async throws -> TrustSync {
+    func enterTrust(
+        _ site: Site,
+        hostnames: [String],
+        listening: [String],
+        addresses: [ServiceEndpoint]
+    ) async throws -> TrustSync {
         let entry = TrustEntry(
             configuration: configuration,
             folder: folder,
             key: key,
             hostnames: hostnames,
             listening: listening,
+            addresses: addresses,
             clock: clock,
             step: step,
             logger: logger

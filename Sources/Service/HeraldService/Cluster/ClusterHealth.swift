@@ -13,6 +13,7 @@ final class ClusterHealth: Sendable {
     private let file: Mutex<NodeFile>
     private let silence = NodeSilence()
     private let faults = Gauge(label: "herald_cluster_faults")
+    private let withoutLeader = Gauge(label: "herald_cluster_streams_without_leader")
     private let state = Mutex((leaderless: 0, findings: [ClusterFinding]()))
 
     init(_ entrance: ClusterEntrance, _ file: NodeFile) {
@@ -29,7 +30,10 @@ final class ClusterHealth: Sendable {
     /// Faults of servers and streams.
     var findings: [ClusterFinding] { state.withLock { $0.findings } }
 
-    func measure() { faults.record(findings.count) }
+    func measure() {
+        faults.record(findings.count)
+        withoutLeader.record(leaderless)
+    }
 
     /// Watches servers and streams.
     /// - Throws: ``CommandError/Code/refused`` when they have lost what they had acknowledged.

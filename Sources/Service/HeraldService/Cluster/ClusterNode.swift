@@ -25,6 +25,7 @@ package final class ClusterNode: Sendable {
     let trust: TrustSync
     private let health: ClusterHealth
     private let connected = Gauge(label: "herald_cluster_connected")
+    private let trustShared = Gauge(label: "herald_cluster_trust_shared")
     private let followed: FollowedStreams
     private let states = NodeStates()
     private let setAside: SetAside
@@ -59,6 +60,7 @@ package final class ClusterNode: Sendable {
     ///   - journal: The node's own journal.
     ///   - hostnames: The names for the server certificate.
     ///   - listening: Where the service listens.
+    ///   - addresses: The addresses that devices are told.
     ///   - clock: The clock of the service.
     ///   - manager: Gets each step.
     ///   - logger: Gets each step, and warnings.
@@ -70,6 +72,7 @@ package final class ClusterNode: Sendable {
         journal: SQLiteStore,
         hostnames: [String],
         listening: [String],
+        addresses: [ServiceEndpoint],
         clock: any WallClock,
         manager: ServiceManager,
         logger: Logger
@@ -89,7 +92,12 @@ package final class ClusterNode: Sendable {
             var file = try NodeFile.read(folder)
             try await entrance.checkServers(&file)
             let site = try await entrance.openStreams(&file, mayBeNew: !hasDevices)
-            let trust = try await entrance.enterTrust(site, hostnames: hostnames, listening: listening)
+            let trust = try await entrance.enterTrust(
+                site,
+                hostnames: hostnames,
+                listening: listening,
+                addresses: addresses
+            )
             let place = try await entrance.takeName(site, trust, &file)
             return try await closingOnFailure(place.leave) {
                 try await entrance.load(site, trust: trust, place: place, file: file)
@@ -106,8 +114,8 @@ package final class ClusterNode: Sendable {
         return leaderless == 0
             ? FollowedStreams.problem(lags).map { [$0] } ?? []
             : [
-                "\(leaderless) streams have no leader at \(link.serverName): providers get 503; if it stays so, a majority of the "
-                    + "NATS servers is gone, or they do not reach each other (herald cluster status)"
+                "\(leaderless) streams have no leader at \(link.serverName): providers get 503 until the servers have elected one, "
+                    + "which takes seconds; if it stays so, herald cluster status says which servers are missing"
             ]
     }
 
@@ -136,8 +144,8 @@ package final class ClusterNode: Sendable {
     /// The questions to other nodes, and of them.
     var questions: NodeQuestions { NodeQuestions(exchange: messages.exchange) }
 
-    /// Whether a device is connected to another node.
-    func isHeldElsewhere(_ device: DeviceNumber) -> Bool { store.directory.isHeldElsewhere(device) }
+    /// The other node to which a device is connected.
+    func otherHolder(of device: DeviceNumber) -> NodeName? { store.directory.otherHolder(of: device) }
 
     /// - Throws: If another process has taken this node's name.
     func check() throws { try place.membership.check() }
@@ -145,6 +153,7 @@ package final class ClusterNode: Sendable {
     /// Sets the gauges.
     func measure() {
         connected.record(link.problem == nil ? 1 : 0)
+        trustShared.record(trust.problem == nil && trust.lag <= ClusterLimits.followerFreshness ? 1 : 0)
         store.rings.measure()
         followed.measure(lags)
         states.measure(nodes.all)

@@ -1,6 +1,8 @@
 import Foundation
 package import HeraldCluster
 package import HeraldConsole
+import HeraldMailbox
+import HeraldModel
 import NIOCore
 
 /// Questions between the nodes, and of `herald cluster` to them.
@@ -19,11 +21,13 @@ package struct NodeQuestions: Sendable {
     ///   - search: The lines of a search in it.
     ///   - tallies: The numbers of lines in it.
     ///   - report: The state of this node.
+    ///   - disconnect: Ends a device's connection to this node, and returns whether there was one.
     package func answer(
         journal: @escaping @Sendable (JournalQuestion, _ limit: Int) async throws -> [JournalEntry],
         search: @escaping @Sendable (SearchInquiry) async throws -> NodeSearchPage,
         tallies: @escaping @Sendable (TallyQuestion) async throws -> [Int64: [String: Int]],
-        report: @escaping @Sendable () -> NodeReport
+        report: @escaping @Sendable () -> NodeReport,
+        disconnect: @escaping @Sendable (DisconnectOrder) -> Bool
     ) {
         exchange.receive(.journal) { payload, _, reply in
             guard let inquiry = Self.decode(payload, as: JournalInquiry.self), let question = inquiry.question else {
@@ -57,6 +61,11 @@ package struct NodeQuestions: Sendable {
                 if let body = Self.encode(report()) { reply(body) }
             }
         }
+        exchange.receive(.disconnect) { payload, _, reply in
+            guard let order = Self.decode(payload, as: DisconnectOrder.self), let body = Self.encode(disconnect(order))
+            else { return }
+            reply(body)
+        }
     }
 
     /// The lines of other nodes' journals, by node; nodes without an answer within ``ClusterLimits/answerTime`` are absent.
@@ -89,6 +98,13 @@ package struct NodeQuestions: Sendable {
         await answers(to: ByteBuffer(), as: .state, of: nodes).compactMapValues { Self.decode($0, as: NodeReport.self) }
     }
 
+    /// Ends a device's connection to another node.
+    /// - Returns: Whether there was one; nil if the node does not answer.
+    func disconnect(_ order: DisconnectOrder, at node: NodeName) async -> Bool? {
+        guard let body = Self.encode(order) else { return nil }
+        return await answers(to: body, as: .disconnect, of: [node])[node].flatMap { Self.decode($0, as: Bool.self) }
+    }
+
     private func answers(
         to question: ByteBuffer,
         as kind: NodeMessageKind,
@@ -98,6 +114,20 @@ package struct NodeQuestions: Sendable {
             exchange.ask(question, as: kind, of: nodes, within: ClusterLimits.answerTime) {
                 continuation.resume(returning: $0)
             }
+        }
+    }
+
+    /// An operator's order to end the connection of a device.
+    package struct DisconnectOrder: Codable, Hashable, Sendable {
+        /// The device's number, which is the same at all nodes.
+        let device: UInt64
+        let staysAway: Bool
+
+        func perform(at postOffice: PostOffice) -> Bool {
+            let device = DeviceNumber(device)
+            guard postOffice.isConnected(device) else { return false }
+            postOffice.dismiss(staysAway ? .sentAway : .disconnected, only: device)
+            return true
         }
     }
 

@@ -43,7 +43,7 @@ package struct NodeStates: Sendable {
     }
 }
 
-/// Logs once when a node falls silent, and when it is back.
+/// Logs once when a node falls silent, and when it is back or was removed.
 final class NodeSilence: Sendable {
     private let silent = Mutex<Set<NodeName>>([])
 
@@ -58,7 +58,8 @@ final class NodeSilence: Sendable {
             if let text = NodeStates.warning(node) { logger.warning("\(text)") }
         }
         for name in before.subtracting(names).sorted(by: { $0.text < $1.text }) {
-            logger.notice("node \(name.text) is no longer silent")
+            let isKnown = nodes.contains { $0.record.node == name }
+            logger.notice("node \(name.text) \(isKnown ? "is no longer silent" : "was removed from the cluster")")
         }
     }
 }

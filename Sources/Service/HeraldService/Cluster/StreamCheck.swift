@@ -3,12 +3,23 @@ package import HeraldNATS
 
 /// Decides from the states of a cluster's streams whether they survive the loss of a server.
 package enum StreamCheck {
-    package static func findings(_ streams: some Sequence<StreamInfo>) -> [ClusterFinding] {
+    /// - Parameters:
+    ///   - streams: The streams.
+    ///   - running: The servers that are known to run. A stream says for a while of one that has stopped that it is behind.
+    /// - Returns: A finding for each server with a fault, and for streams without a leader.
+    package static func findings(
+        _ streams: some Sequence<StreamInfo>,
+        running: Set<String> = []
+    ) -> [ClusterFinding] {
         let leaderless = leaderless(streams)
-        var behind: [String: Int] = [:]
+        var (absent, behind): ([String: Int], [String: Int]) = ([:], [:])
         for stream in streams where stream.cluster?.leader?.isEmpty == false {
-            for replica in stream.cluster?.replicas ?? [] where !replica.current || replica.offline == true {
-                behind[replica.name, default: 0] += 1
+            for replica in stream.cluster?.replicas ?? [] {
+                if replica.offline == true {
+                    absent[replica.name, default: 0] += 1
+                } else if !replica.current {
+                    behind[replica.name, default: 0] += 1
+                }
             }
         }
         var findings: [ClusterFinding] = []
@@ -16,22 +27,26 @@ package enum StreamCheck {
             findings.append(
                 ClusterFinding(
                     .warning,
-                    "\(leaderless.count) streams have no leader",
+                    "\(Self.streams(leaderless.count)) without a leader",
                     remedy: "wait some seconds; if it stays so, start the NATS servers that are down"
                 )
             )
         }
+        for (name, count) in absent.sorted(by: { $0.key < $1.key }) {
+            let words =
+                "nats-server \(name), which has \(Self.streams(count)), does not run, or is cut off from the others"
+            findings.append(ClusterFinding(.warning, words, remedy: "start it, or mend its network"))
+        }
         for (name, count) in behind.sorted(by: { $0.key < $1.key }) {
-            findings.append(
-                ClusterFinding(
-                    .warning,
-                    "nats-server \(name) is behind with \(count) streams",
-                    remedy: "start that nats-server, or wait until it has caught up"
-                )
-            )
+            let words = "nats-server \(name) is behind with \(Self.streams(count))"
+            let wait = "wait until it has caught up"
+            let remedy = running.contains(name) ? wait : "start it if it does not run, or else \(wait)"
+            findings.append(ClusterFinding(.warning, words, remedy: remedy))
         }
         return findings
     }
+
+    private static func streams(_ count: Int) -> String { count == 1 ? "1 stream" : "\(count) streams" }
 
     /// The faults of streams whose states could not be read: one for each cause.
     /// - Parameters:

@@ -12,7 +12,7 @@ package struct DoctorFinding: Encodable, Hashable {
     let area: String
     package let level: Level
     let text: String
-    /// The command or change that helps; nil if there is nothing to do.
+    /// The command or change that helps; nil if there is nothing to do, or if the text says it.
     let remedy: String?
 
     static func ok(_ area: String, _ text: String) -> DoctorFinding {
@@ -25,6 +25,11 @@ package struct DoctorFinding: Encodable, Hashable {
 
     static func fail(_ area: String, _ text: String, _ remedy: String) -> DoctorFinding {
         DoctorFinding(area: area, level: .fail, text: text, remedy: remedy)
+    }
+
+    /// Text of an error or of the service's health, which itself says what helps.
+    static func told(_ area: String, _ level: Level, _ text: String) -> DoctorFinding {
+        DoctorFinding(area: area, level: level, text: text, remedy: nil)
     }
 
     /// The line for people.

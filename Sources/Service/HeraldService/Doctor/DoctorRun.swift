@@ -15,27 +15,24 @@ package struct DoctorRun {
     /// The commit of the build, which begins with its day.
     private let commit: String
     private let now: WallTime
+    /// A certificate that is to become the server's; nil for none.
+    private let next: String?
     /// Asks the running service for its health; nil without an answer.
     private let ask: () async -> HealthReport?
-
-    private static let troubleshooting = "read the service's log, and docs/operations/troubleshooting.md"
-
-    /// The remedy for a damaged folder.
-    private var restore: String {
-        "correct it as it says, or move the folder away and run herald restore BACKUP --data \(folder.path)"
-    }
 
     package init(
         configuration: ServerConfiguration,
         folder: DataFolder,
         commit: String,
         now: WallTime,
+        next: String? = nil,
         health ask: @escaping () async -> HealthReport?
     ) {
         self.configuration = configuration
         self.folder = folder
         self.commit = commit
         self.now = now
+        self.next = next
         self.ask = ask
     }
 
@@ -75,8 +72,8 @@ package struct DoctorRun {
     private func health() async -> [DoctorFinding]? {
         guard access(folder.controlSocketPath, F_OK) == 0 else { return nil }
         guard let answer = await ask() else { return nil }
-        let problems = answer.problems.map { DoctorFinding.fail("service", $0, Self.troubleshooting) }
-        let warnings = (answer.warnings ?? []).map { DoctorFinding.warn("service", $0, Self.troubleshooting) }
+        let problems = answer.problems.map { DoctorFinding.told("service", .fail, $0) }
+        let warnings = (answer.warnings ?? []).map { DoctorFinding.told("service", .warn, $0) }
         return problems.isEmpty ? [.ok("service", "it runs and is ready")] + warnings : problems + warnings
     }
 
@@ -136,7 +133,7 @@ package struct DoctorRun {
                 return [.warn("data", "there is no data folder at \(folder.path)", remedy)] + disk + [clock(nil)]
             }
         } catch {
-            return [.fail("data", "\(error)", "correct it as it says"), clock(nil)]
+            return [.told("data", .fail, "\(error)"), clock(nil)]
         }
         let files = DoctorProbes.files(of: folder, service: service)
         let wrong = files.compactMap(\.finding)
@@ -144,7 +141,7 @@ package struct DoctorRun {
         do {
             try folder.check()
         } catch {
-            return [.fail("data", "\(error)", restore)] + disk + [clock(nil)]
+            return [.told("data", .fail, "\(error)")] + disk + [clock(nil)]
         }
         return [.ok("files", "owner and mode of \(files.count) files are right")] + disk
             + [store(isRunning: isRunning)] + (await trust())
@@ -171,7 +168,7 @@ package struct DoctorRun {
             }
             return .ok("store", "its format is \(format), and this Herald writes \(StoreCheck.newestFormat)")
         } catch {
-            return .fail("store", "\(error)", restore)
+            return .told("store", .fail, "\(error)")
         }
     }
 
@@ -189,14 +186,37 @@ package struct DoctorRun {
             let ends = try TrustEnds(trust)
             let (names, console) = (configuration.hostnames, configuration.consoleName)
             return TrustCheck(now: now, ends: ends, hostnames: names, consoleName: console).findings
+                + (try await devices(trust))
                 + [try clusterKey()].compactMap(\.self) + [clock(ends.begun)]
         } catch let error as TrustError where error.code == .folderMissing {
             return [
                 .warn("trust", "the first start has not ended", "start the service, which completes it"), clock(nil),
             ]
         } catch {
-            return [.fail("trust", "\(error)", restore), clock(nil)]
+            return [.told("trust", .fail, "\(error)"), clock(nil)]
         }
+    }
+
+    /// Whether devices follow what the service announces, and whether they would accept the next certificate.
+    private func devices(_ trust: TrustFolder) async throws -> [DoctorFinding] {
+        guard let transition = try await ServiceTransition(trust, configuration, now: now)
+        else {
+            return [.warn("devices", "they were told nothing of the service yet", "start the service")]
+        }
+        let (part, unready) = ("devices", transition.unready)
+        let told = transition.devices.told
+        let total = unready + transition.devices.ready + told
+        var findings = transition.problems.map { DoctorFinding.fail(part, $0, "do so, and check again") }
+        if let next {
+            let reasons = transition.reasons(against: try trust.serverCertificate(at: next))
+            findings += reasons.map { .fail(part, "the change is not safe: \($0)", "then check again") }
+            if reasons.isEmpty { findings.append(.ok(part, "\(next) can become the server certificate")) }
+        }
+        guard findings.isEmpty else { return findings }
+        let byHand = told == 0 ? "" : ", \(told) of them told by hand"
+        let text = "\(total - unready) of \(total) know every announced authority and address\(byHand)"
+        guard transition.devices.behind > 0 else { return [.ok(part, text)] }
+        return [.warn(part, text, "keep what the others know until they have come (herald device list --unready)")]
     }
 
     /// The finding for a cluster's node that lacks the key, and would not start.

@@ -3,11 +3,19 @@ package import HeraldConsole
 
 /// Options of a drill: of `herald drill start`, and of the configuration's list.
 package struct DrillOptions: ParsableArguments {
-    @Argument(help: "The kind: refuse, latency, silence, goaway, streams, drop or shutdown.")
+    @Argument(help: "The kind: refuse, latency, silence, reset, refuse-stream, goaway, streams, drop or shutdown.")
     var kind: String
 
     @Option(help: ArgumentHelp("The reason of a refusal (with its status), or of a GOAWAY.", valueName: "reason"))
     var reason: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "With refuse: this status, 400 to 599, with any reason, or without a body.",
+            valueName: "n"
+        )
+    )
+    var status: Int?
 
     @Option(help: ArgumentHelp("The share of requests that it affects. (default: 100%)", valueName: "percent"))
     var share: String?
@@ -27,8 +35,11 @@ package struct DrillOptions: ParsableArguments {
     @Option(help: ArgumentHelp("The retry-after of the refusal, instead of the usual one.", valueName: "time"))
     var retryAfter: String?
 
-    @Flag(help: "With silence: accept and deliver the notification. (default: lose it)")
+    @Flag(help: "With silence and reset: accept and deliver the notification. (default: lose it)")
     var accepted = false
+
+    @Flag(help: "With goaway: send a first GOAWAY that ignores no stream yet.")
+    var twoStep = false
 
     @Option(help: ArgumentHelp("With streams: the limit of concurrent streams. (default: 1)", valueName: "n"))
     var streams: Int?
@@ -59,6 +70,7 @@ package struct DrillOptions: ParsableArguments {
     package var request: DrillRequest {
         var request = DrillRequest(kind: kind)
         request.reason = reason
+        request.status = status
         request.share = share
         request.first = first
         request.topic = topic
@@ -66,6 +78,7 @@ package struct DrillOptions: ParsableArguments {
         request.latency = latency
         request.retryAfter = retryAfter
         request.accepted = accepted ? true : nil
+        request.twoStep = twoStep ? true : nil
         request.streams = streams
         request.every = every
         request.for = duration

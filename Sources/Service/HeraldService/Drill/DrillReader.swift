@@ -44,9 +44,11 @@ package enum DrillReader {
     private static func checkUse(_ request: DrillRequest) throws(DrillMistake) {
         let uses: [(String, Bool, [String])] = [
             ("reason", request.reason != nil, ["refuse", "goaway"]),
+            ("status", request.status != nil, ["refuse"]),
             ("retry-after", request.retryAfter != nil, ["refuse"]),
             ("latency", request.latency != nil, ["latency"]),
-            ("accepted", request.accepted != nil, ["silence"]),
+            ("accepted", request.accepted != nil, ["silence", "reset"]),
+            ("two-step", request.twoStep != nil, ["goaway"]),
             ("streams", request.streams != nil, ["streams"]),
             ("every", request.every != nil, ["streams"]),
             ("share", request.share != nil, Drill.Kind.names.filter { $0 != "streams" }),
@@ -69,13 +71,17 @@ package enum DrillReader {
     private static func kind(_ request: DrillRequest) throws(DrillMistake) -> Drill.Kind {
         switch request.kind {
         case "refuse":
+            let retryAfter = try span(request.retryAfter, "retry-after", DrillLimits.retryAfter)
+            if let status = request.status { return try refusal(as: status, request.reason, retryAfter) }
             guard let reason = try reason(request.reason) else {
-                throw DrillMistake(text: "refuse needs a reason, like Unregistered or TooManyRequests")
+                throw DrillMistake(text: "refuse needs a reason, like Unregistered, or a status, like 502")
             }
-            return .refuse(reason, retryAfter: try span(request.retryAfter, "retry-after", DrillLimits.retryAfter))
+            return .refuse(reason, retryAfter: retryAfter)
         case "latency": return .latency(try latency(request.latency))
         case "silence": return .silence(isAccepted: request.accepted ?? false)
-        case "goaway": return .goAway(try reason(request.reason))
+        case "reset": return .reset(isAccepted: request.accepted ?? false)
+        case "refuse-stream": return .refuseStream
+        case "goaway": return .goAway(try reason(request.reason), isTwoStep: request.twoStep ?? false)
         case "streams":
             let count = request.streams ?? 1
             guard DrillLimits.streams.contains(count) else {
@@ -91,13 +97,31 @@ package enum DrillReader {
         }
     }
 
+    private static func refusal(
+        as status: Int,
+        _ reason: String?,
+        _ retryAfter: Duration?
+    ) throws(DrillMistake)
+        -> Drill.Kind
+    {
+        guard DrillLimits.status.contains(status) else {
+            throw DrillMistake(text: "status is a number from 400 to 599: a drill never claims success")
+        }
+        guard reason.map({ (1...DrillLimits.reasonBytes).contains($0.utf8.count) }) ?? true else {
+            let rest = "leave it out for an answer without a body"
+            throw DrillMistake(text: "a reason has 1 to \(DrillLimits.reasonBytes) bytes: \(rest)")
+        }
+        return .refuseAs(status: status, reason: reason, retryAfter: retryAfter)
+    }
+
     private static func reason(_ text: String?) throws(DrillMistake) -> RefusalReason? {
         guard let text else { return nil }
         guard let refusalReason = RefusalReason.allCases.first(where: { $0.reason.lowercased() == text.lowercased() })
         else {
             let some = "BadDeviceToken, Unregistered, TooManyRequests, InternalServerError or ServiceUnavailable"
+            let given = LogText.escaped(text, limit: 64)
             throw DrillMistake(
-                text: "reason \"\(LogText.escaped(text, limit: 64))\" is not a reason of APNs: write \(some)"
+                text: "reason \"\(given)\" is not a reason of APNs: write \(some), or refuse with a status and any text"
             )
         }
         return refusalReason

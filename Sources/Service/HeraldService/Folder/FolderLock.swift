@@ -50,6 +50,11 @@ package final class FolderLock: Sendable {
         }
     }
 
+    /// Lets others take it.
+    func release() {
+        _ = flock(descriptor, LOCK_UN)
+    }
+
     private func writtenIdentifier() -> Int32? {
         let text = String(
             unsafeUninitializedCapacity: 16,

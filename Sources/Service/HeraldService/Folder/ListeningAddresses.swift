@@ -18,6 +18,8 @@ package struct ListeningAddresses: Hashable, Sendable, Codable {
     package var consoleHost: String
     /// Whether the console speaks TLS.
     package var consoleTLS = false
+    /// The address of the console behind a proxy; nil without one.
+    package var proxiedConsole: String?
 
     private enum CodingKeys: String, CodingKey {
         case api
@@ -31,6 +33,7 @@ package struct ListeningAddresses: Hashable, Sendable, Codable {
         case name
         case consoleHost = "console_host"
         case consoleTLS = "console_tls"
+        case proxiedConsole = "console_url"
     }
 
     /// One line for each open listener.
@@ -47,8 +50,11 @@ package struct ListeningAddresses: Hashable, Sendable, Codable {
         }
     }
 
-    /// The address of the console for a browser on this machine; nil if it has no port.
+    /// The address of the console for a browser, on this machine unless there is a proxy; nil if it has no port.
     package var consoleURL: String? {
+        if let proxiedConsole, console != nil {
+            return proxiedConsole.hasSuffix("/") ? String(proxiedConsole.dropLast()) : proxiedConsole
+        }
         let host = NumericAddress(consoleHost)?.isAny == true ? "localhost" : consoleHost
         return console.map { "\(consoleScheme)://\(HostPort(host: host, port: $0))" }
     }
@@ -79,7 +85,8 @@ package struct ListeningAddresses: Hashable, Sendable, Codable {
         host: String,
         name: String = "localhost",
         consoleHost: String,
-        consoleTLS: Bool = false
+        consoleTLS: Bool = false,
+        proxiedConsole: String? = nil
     ) {
         self.api = api
         self.binary = binary
@@ -92,6 +99,7 @@ package struct ListeningAddresses: Hashable, Sendable, Codable {
         self.name = name
         self.consoleHost = consoleHost
         self.consoleTLS = consoleTLS
+        self.proxiedConsole = proxiedConsole
     }
 
     /// Writes the file, just before `ready` is printed.

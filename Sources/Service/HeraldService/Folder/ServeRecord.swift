@@ -49,6 +49,10 @@ package struct ServeEnd {
     ///
     /// A script starts both at once, and the service may be quicker. What ended earlier is another story.
     static let slack = 10.0
+    /// How long a command waits before it reports what ended before it began, in seconds.
+    ///
+    /// That may be of a former run, while the next one starts and has not written its record yet.
+    static let patience = 5.0
 
     private var seen: Int32?
 
@@ -63,7 +67,8 @@ package struct ServeEnd {
     /// - Returns: Why it ended; nil if it runs, or nobody has started it yet.
     package mutating func look(_ found: (record: ServeRecord, age: TimeInterval)?, waited: TimeInterval) -> String? {
         guard let (record, age) = found else { return nil }
-        let isOurs = seen == record.pid || age <= waited + Self.slack
+        let isOurs =
+            seen == record.pid || age <= waited || (age <= waited + Self.slack && waited >= Self.patience)
         if let error = record.error { return isOurs ? "the service ended: \(error)" : nil }
         guard !record.isAlive else {
             seen = record.pid

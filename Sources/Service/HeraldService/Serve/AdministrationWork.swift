@@ -1,5 +1,7 @@
 package import HeraldConsole
+import HeraldIdentity
 import HeraldModel
+import HeraldTrust
 
 // The work of each request of the admin API.
 extension AdminAPI {
@@ -31,13 +33,26 @@ extension ServiceAdministration {
 
     private func registerFleet(_ api: inout AdminWork) {
         api.on(AdminAPI.devices) { call in
-            let connected = try call(AdminAPI.connected)
-            return try await devices(try call.page(), text: try call(AdminAPI.deviceSearch), connected: connected)
+            let page = try call.page()
+            var selection = DeviceSelection(after: page.after, limit: page.limit)
+            selection.text = try call(AdminAPI.deviceSearch)
+            selection.labels = try call.all(AdminAPI.label)
+            selection.isUnused = try call(AdminAPI.unusedDevices) ?? false
+            if try call(AdminAPI.unready) ?? false { selection.lacking = assembly.trust.announcement?.content.complete }
+            let days = try call(AdminAPI.offlineDays)
+            return try await devices(selection, connected: try call(AdminAPI.connected), offlineDays: days)
+        }
+        api.on(AdminAPI.announcement) { _ in try await announcement() }
+        api.on(AdminAPI.renewAnnouncement) { _ in try await renewAnnouncement() }
+        api.on(AdminAPI.tellByHand) { call in
+            try await tellByHand(try call(AdminAPI.toldDevice), labels: try call.all(AdminAPI.label))
         }
         api.on(AdminAPI.device) { call in try await device(call.path(Ask.id)) }
         api.on(AdminAPI.setLabels) { call in try await setLabels(call.body.labels, of: call.path(Ask.id)) }
         api.on(AdminAPI.revokeDevice) { call in try await revokeDevice(call.path(Ask.id)) }
-        api.on(AdminAPI.disconnectDevice) { call in try await disconnectDevice(call.path(Ask.id)) }
+        api.on(AdminAPI.disconnectDevice) { call in
+            try await disconnectDevice(call.path(Ask.id), staysAway: try call(AdminAPI.staysAway) ?? false)
+        }
         api.on(AdminAPI.deviceToken) { call in
             let (topic, environment) = (try call.path(Ask.topic), try call(Ask.environment))
             return try await token(of: topic, in: environment, on: try call.path(Ask.id))
@@ -56,6 +71,12 @@ extension ServiceAdministration {
         api.on(AdminAPI.apps) { call in
             let (topic, page) = (try call(Ask.topic), try call.page())
             return try await apps(of: topic, onlyUnused: try call(AdminAPI.unused) ?? false, page)
+        }
+        api.on(AdminAPI.appTokens) { call in
+            let page = try call.page()
+            var selection = DeviceSelection(after: page.after, limit: page.limit)
+            selection.labels = try call.all(AdminAPI.label)
+            return try await tokens(of: try call.path(Ask.topic), in: try call(AdminAPI.tokenEnvironment), selection)
         }
         api.on(AdminAPI.forgetApp) { call in
             try await forgetApp(try call.path(Ask.topic), in: try call(Ask.environment))

@@ -12,9 +12,28 @@ extension ServiceAdministration {
     /// The most parts of the ledger that one request looks through.
     private static let maximumParts = 10
 
-    func devices(_ page: PageRequest, text: String?, connected: Bool?) async throws -> Page<DeviceEntry> {
-        var selection = DeviceSelection(after: page.after, limit: page.limit, text: text)
-        if let connected { selection.condition = { isConnected($0) == connected } }
+    func devices(
+        _ selection: DeviceSelection,
+        connected: Bool?,
+        offlineDays: Int?
+    ) async throws -> Page<DeviceEntry> {
+        var selection = selection
+        selection.unseenSince = offlineDays.map { assembly.clock.now() - .seconds($0 * 86_400) }
+        if connected == false { selection.isUnrevoked = true }
+        let isOffline = offlineDays != nil
+        if connected != nil || isOffline {
+            selection.condition = { id in
+                let isConnected = isConnected(id)
+                return isConnected == connected ?? isConnected && !(isOffline && isConnected)
+            }
+        }
+        let (devices, next) = try await find(selection)
+        return Page(items: devices.map { entry($0) }, next: next)
+    }
+
+    /// A part of the ledger's devices, which may be one of several parts that were looked through.
+    private func find(_ selection: DeviceSelection) async throws -> (devices: [EnrolledDevice], next: String?) {
+        var selection = selection
         return try await asked {
             var devices: [EnrolledDevice] = []
             for _ in 0..<Self.maximumParts {
@@ -24,8 +43,31 @@ extension ServiceAdministration {
                 selection.limit -= part.items.count
                 if part.next == nil || selection.limit <= 0 { break }
             }
-            return Page(items: devices.map { entry($0) }, next: selection.after)
+            return (devices, selection.after)
         }
+    }
+
+    func announcement() async throws -> AnnouncementEntry {
+        let folder = assembly.trust.folder
+        let transition = try await asked {
+            try await ServiceTransition(folder, assembly.configuration, now: assembly.clock.now())
+        }
+        guard let transition else { throw AdminError(.notFound, "devices were told nothing yet") }
+        return transition.entry
+    }
+
+    func renewAnnouncement() async throws -> AnnouncementEntry {
+        try await asked { try await assembly.trust.folder.announcements.renew(now: assembly.clock.now()) }
+        try await reloadTrust()
+        return try await announcement()
+    }
+
+    func tellByHand(_ device: String?, labels: [LabelFilter]) async throws -> AnnouncementEntry {
+        guard device != nil || !labels.isEmpty else {
+            throw AdminError(.badRequest, "name the devices: ?device=ID or ?label=room=hall")
+        }
+        _ = try await asked { try await assembly.trust.folder.devices.tell(device.map { [$0] } ?? [], labels: labels) }
+        return try await announcement()
     }
 
     func device(_ id: String) async throws -> DeviceEntry {
@@ -59,20 +101,31 @@ extension ServiceAdministration {
         try await revoke(id) { entry(try await assembly.trust.folder.devices.revoke(id, now: assembly.clock.now())) }
     }
 
-    func disconnectDevice(_ id: String) async throws -> DeviceEntry {
+    func disconnectDevice(_ id: String, staysAway: Bool) async throws -> DeviceEntry {
         let device = try await asked { try await assembly.trust.folder.devices.device(id) }
-        guard let number = assembly.delivery.registry.number(of: device.id), isConnected(number) else {
-            throw AdminError(.conflict, "the device is not connected")
+        var wasConnected = false
+        if let number = assembly.delivery.registry.number(of: device.id) {
+            let order = NodeQuestions.DisconnectOrder(device: number.value, staysAway: staysAway)
+            wasConnected = order.perform(at: assembly.delivery.postOffice)
+            if !wasConnected, let cluster = assembly.storage.cluster, let node = cluster.otherHolder(of: number) {
+                guard let answer = await cluster.questions.disconnect(order, at: node) else {
+                    let words = "node \(node), to which the device is connected, does not answer: try again"
+                    throw AdminError(.failed, words)
+                }
+                wasConnected = answer
+            }
         }
-        try await assembly.delivery.registry.disconnect(number)
+        guard wasConnected else { throw AdminError(.conflict, "the device is not connected") }
         assembly.logger.notice("device disconnected by an operator", metadata: ["device": "\(device.id)"])
         return entry(device)
     }
 
     func token(of topic: Topic, in environment: PushEnvironment?, on id: String) async throws -> DeviceTokenEntry {
         let device = try await asked { try await assembly.trust.folder.devices.device(id) }
-        let live = (environment.map { [$0] } ?? PushEnvironment.allCases).compactMap { registration(topic, $0, device) }
-        guard let registration = live.first, let app = assembly.delivery.registry.app(registration.slot.app) else {
+        let live = (environment.map { [$0] } ?? PushEnvironment.allCases).compactMap {
+            registration(topic, $0, device.id)
+        }
+        guard let registration = live.first, let entry = tokenEntry(registration, device) else {
             throw AdminError(.notFound, "the app is not registered on the device")
         }
         guard live.count == 1 else {
@@ -81,8 +134,31 @@ extension ServiceAdministration {
                 "the app is registered in both environments: add ?environment=production or ?environment=sandbox"
             )
         }
+        return entry
+    }
+
+    func tokens(
+        of topic: Topic,
+        in environment: PushEnvironment?,
+        _ selection: DeviceSelection
+    ) async throws -> Page<DeviceTokenEntry> {
+        let environment = environment ?? assembly.configuration.environment
+        var selection = selection
+        selection.condition = { registration(topic, environment, $0) != nil }
+        let (devices, next) = try await find(selection)
+        let items = devices.compactMap { device -> DeviceTokenEntry? in
+            guard device.revoked == nil, let live = registration(topic, environment, device.id) else { return nil }
+            return tokenEntry(live, device)
+        }
+        return Page(items: items, next: next)
+    }
+
+    private func tokenEntry(_ registration: Registration, _ device: EnrolledDevice) -> DeviceTokenEntry? {
+        guard let app = assembly.delivery.registry.app(registration.slot.app) else { return nil }
         let contents = TokenContents(slot: registration.slot, generation: registration.generation)
         return DeviceTokenEntry(
+            device: device.id.name,
+            name: device.name,
             token: assembly.trust.seal.seal(contents).hex,
             topic: app.topic,
             environment: app.environment
@@ -92,9 +168,9 @@ extension ServiceAdministration {
     private func registration(
         _ topic: Topic,
         _ environment: PushEnvironment,
-        _ device: EnrolledDevice
+        _ device: DeviceID
     ) -> Registration? {
-        guard let number = assembly.delivery.registry.number(of: device.id),
+        guard let number = assembly.delivery.registry.number(of: device),
             let app = assembly.delivery.registry.number(of: App(topic: topic, environment: environment)),
             let registration = assembly.delivery.postOffice.registration(Slot(device: number, app: app)),
             registration.isLive
@@ -104,14 +180,14 @@ extension ServiceAdministration {
 
     private func entry(_ device: EnrolledDevice) -> DeviceEntry {
         let number = assembly.delivery.registry.number(of: device.id)
-        var entry = DeviceEntry(device)
+        var entry = DeviceEntry(device, complete: assembly.trust.announcement?.content.complete)
         entry.connected = number.map { isConnected($0) } ?? false
         if let link = number.flatMap({ assembly.delivery.postOffice.link(of: $0) }) as? MQTTConnectionLink {
             entry.connectedSince = link.connected.rfc3339
             entry.lastSeen = assembly.clock.now().rfc3339
             entry.lastAddress = link.address?.description
         } else if let seen = assembly.listeners.courier.sightings.newest(of: device.id) {
-            entry.show(seen)
+            entry.show(seen, at: seen.at)
         }
         return entry
     }
@@ -139,6 +215,8 @@ extension ServiceAdministration {
                 name: request.name,
                 lifetime: .seconds(days * 86_400),
                 uses: request.uses ?? 1,
+                labels: request.labels ?? [:],
+                for: request.device,
                 now: now
             )
             guard let issued = made.first else { throw AdminError(.failed, "no invitation was made") }
@@ -155,8 +233,8 @@ extension ServiceAdministration {
 }
 
 extension DeviceEntry {
-    /// The device as the trust folder has it.
-    package init(_ device: EnrolledDevice) {
+    /// The device as the trust folder has it; `complete` is the version from which on it knows all that is announced.
+    package init(_ device: EnrolledDevice, complete: Int64? = nil) {
         self.init(
             id: device.id.name,
             name: device.name,
@@ -165,14 +243,16 @@ extension DeviceEntry {
             expires: device.expires.rfc3339,
             revoked: device.revoked?.rfc3339,
             labels: device.labels.all,
-            invitation: device.invitation
+            invitation: device.invitation,
+            announcement: complete.map { AnnouncementState(device.announcement, complete: $0) }
         )
-        if let seen = device.sighting { show(seen) }
+        if let seen = device.lastSeen { show(device.sighting, at: seen) }
     }
 
-    fileprivate mutating func show(_ seen: DeviceSighting) {
-        lastSeen = seen.at.rfc3339
-        lastAddress = seen.address.isEmpty ? nil : seen.address
+    /// Shows the newest moment, and the address if the sighting is of it.
+    fileprivate mutating func show(_ sighting: DeviceSighting?, at seen: WallTime) {
+        lastSeen = seen.rfc3339
+        lastAddress = sighting.flatMap { $0.at < seen || $0.address.isEmpty ? nil : $0.address }
     }
 }
 
@@ -186,9 +266,10 @@ extension InvitationEntry {
             expires: invitation.expires.rfc3339,
             withdrawn: invitation.withdrawn?.rfc3339,
             uses: invitation.uses,
-            used: invitation.taken,
+            used: invitation.taken - invitation.returned,
             lastUsed: invitation.used?.at.rfc3339,
-            device: invitation.used?.device.name
+            device: invitation.newestDevice?.name,
+            labels: invitation.labels
         )
         self.code = code?.text
     }

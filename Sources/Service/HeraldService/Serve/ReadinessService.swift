@@ -31,7 +31,8 @@ struct ReadinessService: Service {
             host: configuration.host,
             name: ListeningAddresses.name(of: configuration.host, in: names),
             consoleHost: configuration.consoleHost,
-            consoleTLS: configuration.isConsoleOverTLS
+            consoleTLS: configuration.isConsoleOverTLS,
+            proxiedConsole: configuration.consoleURL.isEmpty ? nil : configuration.consoleURL
         )
         listeners.lines.forEach(announce)
         try listeners.write(to: folder)

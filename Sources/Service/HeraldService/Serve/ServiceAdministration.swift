@@ -52,11 +52,16 @@ package struct ServiceAdministration: Sendable {
         ownWarnings + (assembly.storage.cluster?.warningsOfAll ?? [])
     }
 
+    /// The faults of what devices are told of the service; a file that cannot be read is in the warning of its reload.
+    var transition: [String] {
+        ((try? ServiceTransition(assembly.trust.folder, assembly.configuration)) ?? nil)?.problems ?? []
+    }
+
     /// The warnings about this process and its folder.
     private var ownWarnings: [String] {
         let damaged = assembly.storage.store.damagedRows
         let damage = damaged == 0 ? nil : "damaged rows of the store were left out (\(damaged)): check the disk"
-        return [watch.warning, clockWatch.warning, damage, overload].compactMap(\.self)
+        return [watch.warning, clockWatch.warning, damage, overload].compactMap(\.self) + transition
             + (assembly.storage.cluster?.warningsOfNode ?? [])
     }
 
@@ -174,7 +179,7 @@ package struct ServiceAdministration: Sendable {
 
     /// Whether a device is connected to this node, or to another one of its cluster.
     func isConnected(_ device: DeviceNumber) -> Bool {
-        assembly.delivery.postOffice.isConnected(device) || assembly.storage.cluster?.isHeldElsewhere(device) == true
+        assembly.delivery.postOffice.isConnected(device) || assembly.storage.cluster?.otherHolder(of: device) != nil
     }
 
     func reloadTrust() async throws {

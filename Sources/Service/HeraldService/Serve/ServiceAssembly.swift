@@ -100,6 +100,7 @@ package struct ServiceAssembly: Sendable {
             at: folder.path,
             hostnames: configuration.hostnames,
             listening: configuration.listening,
+            addresses: configuration.announcedAddresses,
             store: TrustDatabase.open,
             now: now
         )

@@ -1,4 +1,6 @@
+import Foundation
 import HeraldConsole
+import HeraldListener
 import HeraldMailbox
 import HeraldModel
 import HeraldTrust
@@ -88,6 +90,10 @@ struct ServiceConsole: Sendable {
             socketPath: assembly.folder.controlSocketPath
         )
         console.hostnames = configuration.hostnames
+        if let host = WebAddress.read(configuration.consoleURL)?.host { console.hostnames.append(host) }
+        console.isProxy = { [proxies = configuration.consoleProxies] address in
+            proxies.contains { $0.contains(address) }
+        }
         console.mode = configuration.consoleMode
         if configuration.letsSendersDrill { console.drillsRole = .sender }
         console.tls = assembly.listeners.consoleTLS
@@ -110,6 +116,8 @@ struct ServiceConsole: Sendable {
             try await tallies.ownTallies($0)
         } report: {
             administration.nodeReport
+        } disconnect: { [postOffice = assembly.delivery.postOffice] in
+            $0.perform(at: postOffice)
         }
     }
 }

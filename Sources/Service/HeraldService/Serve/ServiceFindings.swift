@@ -28,11 +28,12 @@ struct ServiceFindings: Sendable {
     }
 
     private var warnings: [ProblemFinding] {
-        let known = [
-            administration.watch.warning.map { ProblemFinding(.trust, $0) },
-            administration.clockWatch.warning.map { ProblemFinding(.clock, $0) },
-            administration.overload.map { ProblemFinding(.overload, $0) },
-        ].compactMap(\.self)
+        let known =
+            [
+                administration.watch.warning.map { ProblemFinding(.trust, $0) },
+                administration.clockWatch.warning.map { ProblemFinding(.clock, $0) },
+                administration.overload.map { ProblemFinding(.overload, $0) },
+            ].compactMap(\.self) + administration.transition.map { ProblemFinding(.certificate, of: $0, $0) }
         let cluster = (assembly.storage.cluster.map { $0.warningsOfNode + $0.warningsOfAll } ?? [])
             .map { ProblemFinding(.clusterWarning, of: $0, $0) }
         let said = Set((known + cluster).map(\.what))

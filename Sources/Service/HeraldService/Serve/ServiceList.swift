@@ -13,11 +13,11 @@ struct ServiceList {
     private let process: ServiceProcess
     private let watches: ServiceWatches
     private let console: ServiceConsole
-    private let activationPort = Announcement<Int>()
-    private let consolePort = Announcement<Int>()
-    private let socket = Announcement<Void>()
+    private let activationPort = OneTimeValue<Int>()
+    private let consolePort = OneTimeValue<Int>()
+    private let socket = OneTimeValue<Void>()
     /// The link to the console, once the service is ready; nil if the console has no port.
-    private let link = Announcement<String?>()
+    private let link = OneTimeValue<String?>()
 
     init(
         _ assembly: ServiceAssembly,
@@ -92,9 +92,10 @@ struct ServiceList {
             PostOfficeService(postOffice: assembly.delivery.postOffice),
             ChannelUpkeepService(channels: assembly.delivery.channels),
             SightingService(
-                sightings: assembly.listeners.courier.sightings,
+                courier: assembly.listeners.courier,
                 store: assembly.trust.folder.store,
-                logger: assembly.logger
+                logger: assembly.logger,
+                fleet: FleetGauges(assembly)
             ),
             CourierService(courier: assembly.listeners.courier),
             GatewayService(gateway: assembly.listeners.gateway, binaryGateway: assembly.listeners.binaryGateway),
@@ -148,7 +149,7 @@ struct ServiceList {
 }
 
 /// A value that one part of a service gives once, and another one waits for.
-struct Announcement<Value: Sendable>: Sendable {
+struct OneTimeValue<Value: Sendable>: Sendable {
     let values: AsyncStream<Value>
     private let continuation: AsyncStream<Value>.Continuation
 

@@ -74,7 +74,8 @@ struct ServiceListeners: Sendable {
                 postOffice: delivery.postOffice,
                 channels: delivery.channels,
                 tokens: trust.seal,
-                topics: trust
+                topics: trust,
+                announcements: trust
             ),
             trust: trust,
             clock: clock,

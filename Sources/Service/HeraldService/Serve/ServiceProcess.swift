@@ -21,7 +21,7 @@ package struct ServiceProcess: Sendable {
     package var hangups: UnixSignalsSequence?
     /// The signals that stop a service once it runs.
     package var signals: [UnixSignal] = []
-    /// The signals of a node of a cluster, which stop it at its start, too.
+    /// The signals that stop a service at its start, too: of a node of a cluster, and of the first process of a container.
     package var stop: StopSignals?
     /// Makes the device of `--demo`.
     package var makeGuest: ServiceGuestMaker?

@@ -47,6 +47,7 @@ struct ServiceStorage: Sendable {
                     journal: store,
                     hostnames: configuration.hostnames,
                     listening: configuration.listening,
+                    addresses: configuration.announcedAddresses,
                     clock: clock,
                     manager: process.manager,
                     logger: process.logger

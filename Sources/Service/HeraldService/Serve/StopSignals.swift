@@ -1,6 +1,6 @@
 import UnixSignals
 
-/// Stops a node of a cluster at SIGTERM or SIGINT, also while it waits for servers at its start.
+/// Stops a service at SIGTERM or SIGINT, also during its start, as a node of a cluster waits for servers.
 package actor StopSignals {
     private let signals: UnixSignalsSequence
     private var stop: (@Sendable () async -> Void)?

@@ -60,25 +60,27 @@ struct TrustWatch: Service {
     }
 
     @Sendable private func watchFiles() async {
-        _ = reload(nil)
+        reload(nil)
         alarm.check()
     }
 
     @Sendable private func watchLedger() async {
         await renewal.check()
-        _ = reload(await trust.readLedger())
+        await announceAuthorities()
+        reload(await trust.readLedger())
     }
 
     /// Renews the server certificate now if it is due.
     func renewServerCertificate() async {
         await renewal.checkNow()
-        _ = await reloadNow()
+        await reloadNow()
     }
 
     /// Reloads the folder now.
     /// - Throws: The first part whose last attempt failed; its present state stays in force.
     func reload() async throws {
-        if let failure = await reloadNow().all.first { throw failure }
+        await reloadNow()
+        if let failure = reloads.failing.withLock({ $0?.error }) { throw failure }
     }
 
     /// The failure of the last reload, for the operator.
@@ -88,34 +90,42 @@ struct TrustWatch: Service {
         }
     }
 
-    private func reloadNow() async -> ReloadFailures {
+    private func reloadNow() async {
         // The files do not wait for a ledger that another process has locked.
-        _ = reload(nil)
-        return reload(await trust.readLedger())
+        reload(nil)
+        reload(await trust.readLedger())
     }
 
-    private func reload(_ ledger: TrustService.LedgerReading?) -> ReloadFailures {
-        reloads.lock.withLock { _ in
+    private func reload(_ ledger: TrustService.LedgerReading?) {
+        reloads.lock.withLock { refused in
             let change = trust.reload(ledger)
-            follow(change)
-            return change.failures
+            for failure in change.failures.new {
+                logger.error("trust not reloaded; the present one stays in force", metadata: ["error": "\(failure)"])
+            }
+            if change.authorities { reloads.authorities.store(true, ordering: .relaxed) }
+            if !change.isUnchanged { follow(change, &refused) }
+            let failure = change.failures.all.first ?? refused
+            let now = clock.now()
+            reloads.failing.withLock { failing in failing = failure.map { ($0, failing?.since ?? now) } }
+            reloads.gauge.record(failure == nil ? 0 : 1)
         }
     }
 
-    private func follow(_ change: TrustService.Reloaded) {
-        for failure in change.failures.new {
-            logger.error("trust not reloaded; the present one stays in force", metadata: ["error": "\(failure)"])
-        }
-        let now = clock.now()
-        reloads.failing.withLock { failing in
-            failing = change.failures.all.first.map { ($0, failing?.since ?? now) }
-        }
-        reloads.gauge.record(change.failures.all.isEmpty ? 0 : 1)
-        guard !change.isUnchanged else { return }
+    /// Applies a change; `refused` is the reason why TLS does not take the server certificate that was read last.
+    private func follow(_ change: TrustService.Reloaded, _ refused: inout TrustError?) {
         logger.info("trust reloaded")
         if change.tokenKeys { courier.renewTokens() }
-        guard !change.revocations.isEmpty || change.serverCertificate else { return }
+        if change.announcement { courier.announce() }
+        guard !change.revocations.isEmpty || change.serverCertificate || change.authorities else { return }
+        let path = trust.folder.layout.server
         do {
+            if change.serverCertificate {
+                let (server, now) = (try trust.folder.serverCertificate(), clock.now())
+                guard server.begins <= now, now < server.expires else {
+                    let term = "from \(server.begins.rfc3339) to \(server.expires.rfc3339)"
+                    throw TrustError(.damaged, "\(path) has a certificate that is not valid now, but \(term)")
+                }
+            }
             // New contexts have new ticket keys, so no TLS session from before a revocation resumes.
             let contexts = try ListenerContexts(trust.folder)
             gateway.replaceContext(contexts.providers)
@@ -123,18 +133,34 @@ struct TrustWatch: Service {
             courier.replaceContext(contexts.devices)
             activation.replaceContext(contexts.activation)
             console?.replaceContext(contexts.console)
+            refused = nil
         } catch {
-            logger.error("the server certificate cannot be reloaded", metadata: ["error": "\(error)"])
+            let fault =
+                error as? TrustError ?? TrustError(.damaged, "\(path) cannot be used: \(TLSFault.words(for: error))")
+            refused = fault
+            logger.error("the server certificate cannot be reloaded", metadata: ["error": "\(fault)"])
         }
         gateway.reviewCertificates()
         binaryGateway.reviewCertificates()
         courier.recheck()
     }
 
+    /// Tells devices of a changed `ca.pem`.
+    private func announceAuthorities() async {
+        guard reloads.authorities.exchange(false, ordering: .relaxed) else { return }
+        do {
+            try await trust.folder.announcements.followAuthorities(now: clock.now())
+        } catch {
+            logger.error("the authorities are not announced to devices", metadata: ["error": "\(error)"])
+        }
+    }
+
     /// The state of reloads.
     private final class Reloads: Sendable {
-        /// Held while a reload takes effect.
-        let lock = Mutex(())
+        /// Held while a reload takes effect; has the reason why TLS does not take the server certificate.
+        let lock = Mutex<TrustError?>(nil)
+        /// Whether `ca.pem` has changed since devices were told.
+        let authorities = Atomic(false)
         let failing = Mutex<(error: TrustError, since: WallTime)?>(nil)
         let gauge = Gauge(label: MetricName.trustReloadFailed)
     }

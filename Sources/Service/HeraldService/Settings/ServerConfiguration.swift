@@ -49,6 +49,8 @@ package struct ServerConfiguration: SettingTarget {
     package var data = DataFolder.defaultPath
     /// Names of the server certificate, beside those of this machine.
     package var hostnames: [String] = []
+    /// The addresses that devices are told, in order of preference; a port of 0 is the listener's.
+    package var deviceAddresses: [ServiceEndpoint] = []
     package var cluster = ClusterConfiguration()
     package var demo = false
     /// The port of the demo device's screen; 0 for a free one.
@@ -63,13 +65,17 @@ package struct ServerConfiguration: SettingTarget {
     /// Whether it may even where everybody can reach the service.
     var allowsPayloadDrillsInPublic = false
     /// The requests whose payloads are caught from the start on; nil for all with ``demo``, else none.
-    var catchScope: CatchScope?
+    package var catchScope: CatchScope?
     /// Whether payloads may be caught even where everybody can reach the service.
     var catchesInPublic = false
     package var consoleHost = loopback
     package var consolePort = 2190
     package var consoleTLS = ConsoleTLS.auto
     package var consoleMode = ConsoleMode.full
+    /// The address by which people open the console through a proxy; empty: that of its port.
+    var consoleURL = ""
+    /// The networks of proxies before the console whose fields `X-Forwarded-…` count.
+    var consoleProxies: [AddressRange] = []
     /// Whether senders start and stop drills over the console.
     var letsSendersDrill = false
     /// Connections of the console's port, and as many of its socket.
@@ -121,6 +127,17 @@ extension ServerConfiguration {
 
     /// The addresses that clients of TLS connect to.
     package var listening: [String] { isConsoleOverTLS ? [host, consoleHost] : [host] }
+
+    /// The addresses that devices are told, with their ports.
+    var announcedAddresses: [ServiceEndpoint] {
+        deviceAddresses.map { address in
+            ServiceEndpoint(
+                host: address.host,
+                port: address.port > 0 ? address.port : deviceListener.port,
+                activation: address.activation > 0 ? address.activation : activation.listener.port
+            )
+        }
+    }
 
     /// The networks of load balancers whose connections begin with a PROXY protocol header.
     var proxies: [AddressRange] {
@@ -234,6 +251,18 @@ extension ServerConfiguration {
         for row in ServerSettings.rows { try row.read(settings, &self) }
         try checkPayloadDrills(on: host)
         try checkCatch()
+        try checkDeviceAddresses()
+    }
+
+    /// Refuses addresses for devices whose ports nobody knows before the service listens.
+    /// - Throws: ``CommandError/Code/configuration``.
+    private func checkDeviceAddresses() throws {
+        guard announcedAddresses.contains(where: { $0.port == 0 || $0.activation == 0 }) else { return }
+        throw CommandError(
+            .configuration,
+            "device-addresses needs ports: give device-port and activation-port another value than 0, or write each address "
+                + "like push.example.com:5223:2191"
+        )
     }
 
     /// The settings in which another configuration differs.

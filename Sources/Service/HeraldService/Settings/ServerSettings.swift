@@ -63,51 +63,49 @@ package enum ServerSettings {
 
     package enum Listeners: SettingGroup {
         package static let title = "Addresses and ports"
-        package static let rows: [Setting<ServerConfiguration>] = [
-            .address("host", \.host) {
-                "Address of all listeners except the console's: 0.0.0.0 or :: for every network."
-            },
-            .port("api-port", \.gateway.listener.port) { "Port of the provider API. For any port, 0 is a free one." },
-            .port("binary-port", \.binary.listener.port) { "Port of the binary interface." },
-            .port("feedback-port", \.feedback.listener.port) { "Port of the feedback service." },
-            .port("device-port", \.deviceListener.port) { "Port for devices (MQTT)." },
-            .port("activation-port", \.activation.listener.port) {
-                "Port where devices get and renew their certificates."
-            },
-            .address("console-host", \.consoleHost) {
-                "Address of the console, which is for operators."
-            },
-            .port("console-port", \.consolePort) { "Port of the console: health, metrics and the admin API." },
-            .choice("console-tls", \.consoleTLS, valueName: "when") {
-                "Whether the console is HTTPS; auto: unless console-host is loopback. off elsewhere wants a proxy with TLS."
-            },
-            .choice("console-mode", \.consoleMode, valueName: "mode") {
-                """
-                Extent of the console: read-only refuses changes at its port, api-only has no page, off has no port. The \
-                commands on this machine always work.
-                """
-            },
-            .list(
-                "proxy-protocol",
-                \.proxies,
-                example: "10.0.0.0/8",
-                valueName: "network",
-                wanted: "a network or an address, like 10.0.0.0/8, fd00::/8 or 192.0.2.7",
-                show: { $0.map(\.description) },
-                make: { texts in
-                    try texts.map { text in
-                        guard let range = AddressRange(text) else { throw RefusedItem(text: text) }
-                        return range
-                    }
+        package static let rows: [Setting<ServerConfiguration>] =
+            [
+                .address("host", \.host) {
+                    "Address of all listeners except the console's: 0.0.0.0 or :: for every network."
                 },
-                help: {
+                .port("api-port", \.gateway.listener.port) {
+                    "Port of the provider API. For any port, 0 is a free one."
+                },
+                .port("binary-port", \.binary.listener.port) { "Port of the binary interface." },
+                .port("feedback-port", \.feedback.listener.port) { "Port of the feedback service." },
+                .port("device-port", \.deviceListener.port) { "Port for devices (MQTT)." },
+                .port("activation-port", \.activation.listener.port) { "Port where devices get their certificates." },
+                .address("console-host", \.consoleHost) { "Address of the console, which is for operators." },
+                .port("console-port", \.consolePort) { "Port of the console: health, metrics and the admin API." },
+                .choice("console-tls", \.consoleTLS, valueName: "when") {
+                    "Whether the console is HTTPS; auto: unless console-host is loopback. off elsewhere wants a proxy with TLS."
+                },
+                .choice("console-mode", \.consoleMode, valueName: "mode") {
+                    """
+                    Extent of the console: read-only refuses changes at its port, api-only has no page, off has no port. The \
+                    commands on this machine always work.
+                    """
+                },
+                .text(
+                    "console-url",
+                    \.consoleURL,
+                    valueName: "url",
+                    wanted: "the address of a web server without a path, like https://console.example.com",
+                    isAllowed: WebAddress.isSiteOrEmpty
+                ) { "The address of a proxy by which people open the console, for links. Without it, the port's own." },
+                .networks("console-proxies", \.consoleProxies) {
+                    """
+                    A network of proxies before the console; may be repeated. From there, X-Forwarded-For has the client's address, \
+                    and X-Forwarded-Host the host.
+                    """
+                },
+                .networks("proxy-protocol", \.proxies) {
                     """
                     A network of load balancers; may be repeated. Their connections to every listener except the console's must \
                     begin with a PROXY protocol header (version 2), whose client address then counts.
                     """
-                }
-            ),
-        ]
+                },
+            ] + DeviceAddresses.rows
     }
 
     package enum Storage: SettingGroup {

@@ -1,5 +1,6 @@
 import Configuration
 import Foundation
+package import HeraldListener
 import HeraldModel
 
 /// A configuration whose initial values are the defaults of its settings.
@@ -79,7 +80,7 @@ extension Setting {
             valueName: valueName,
             isLive: false,
             help: help(),
-            show: { $0 },
+            show: { $0.isEmpty ? "\"\"" : $0 },
             read: { settings, key in
                 guard let text = try settings.text(key) else { return nil }
                 guard isAllowed(text) else { throw key.refusal(text, wanted) }
@@ -287,6 +288,25 @@ extension Setting {
                     throw key.refusal(item.text, wanted)
                 }
             }
+        )
+    }
+
+    /// Networks and single addresses.
+    package static func networks(_ name: String, _ path: Path<[AddressRange]>, help: () -> String) -> Setting {
+        list(
+            name,
+            path,
+            example: "10.0.0.0/8",
+            valueName: "network",
+            wanted: "a network or an address, like 10.0.0.0/8, fd00::/8 or 192.0.2.7",
+            show: { $0.map(\.description) },
+            make: { texts in
+                try texts.map { text in
+                    guard let range = AddressRange(text) else { throw RefusedItem(text: text) }
+                    return range
+                }
+            },
+            help: help
         )
     }
 }

@@ -83,6 +83,7 @@ extension SettingKey {
     package static let code = SettingKey("code", example: "QE370-66QYX-63696-B4MHP-SADJC-4R4MC-5BDH6-DN6NJ-2KPYP")
     package static let collapseID = SettingKey("collapse-id", example: "match-7")
     package static let connectionsPerHour = SettingKey("connections-per-hour", .number, example: "120")
+    package static let devicePort = SettingKey("device-port", .number, example: "5223")
     package static let desktop = SettingKey("desktop", .flag, example: "true")
     package static let expiration = SettingKey("expiration", example: "1h")
     package static let folder = SettingKey("folder", example: "herald-device")

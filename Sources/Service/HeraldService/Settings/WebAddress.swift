@@ -11,4 +11,9 @@ package enum WebAddress {
         else { return nil }
         return url
     }
+
+    /// Whether a text is empty, or an address without a path.
+    static func isSiteOrEmpty(_ text: String) -> Bool {
+        text.isEmpty || ["", "/"].contains(read(text)?.path)
+    }
 }

@@ -14,8 +14,8 @@ final class SharedInvitations: InvitationUses {
     private let sharing: FolderSharing
     private let clock: any WallClock
     private let catchingUp: @Sendable (@escaping LogFollower.Done) -> Void
-    /// Devices for which the log gave no answer, and which got no certificate: their use may be replaced.
-    private let abandoned = Mutex<Set<String>>([])
+    /// Uses for which the log gave no answer, and whose devices got no certificate: they may be replaced.
+    private let abandoned = Mutex<Set<SharedInvitation.Use>>([])
 
     /// `catchUp` takes over everything that any node had stored.
     init(
@@ -40,29 +40,34 @@ final class SharedInvitations: InvitationUses {
         }
     }
 
-    func isAbandoned(_ device: DeviceID) -> Bool { abandoned.withLock { $0.contains(device.name) } }
+    func isAbandoned(_ use: Invitation.Use) -> Bool {
+        abandoned.withLock { $0.contains(SharedInvitation.Use(device: use.device.name, at: use.at.milliseconds)) }
+    }
 
     func use(_ invitation: Invitation, by device: DeviceID, at moment: WallTime) async throws -> Bool {
         let own = SharedFact.invitation(SharedInvitation(invitation))
-        let use = SharedInvitation.Use(device: device.name, at: moment.milliseconds)
+        let (use, returned) = (SharedInvitation.Use(device: device.name, at: moment.milliseconds), invitation.returned)
         do {
             let fact = try await log.change(own.key) { [self] inLog in
                 let merged = inLog.map { SharedFact.merge(log: $0, own: own) } ?? own
                 guard case .invitation(var invitation) = merged else { return merged }
-                guard use.takes(&invitation, inPlaceOf: { device in abandoned.withLock { $0.contains(device) } }) else {
-                    throw Taken(invitation: invitation)
-                }
+                let isTaken = use.takes(&invitation, of: returned) { one in abandoned.withLock { $0.contains(one) } }
+                guard isTaken else { throw Taken(invitation: invitation) }
                 return .invitation(invitation)
             }
+            let mayReplace = abandoned.withLock { abandoned in
+                defer { abandoned.remove(use) }
+                return !abandoned.isEmpty
+            }
             // The ledger may have the use that this one replaces.
-            if abandoned.withLock({ !$0.isEmpty }) { _ = try await sharing.take([fact], upTo: nil, now: clock.now()) }
+            if mayReplace { _ = try await sharing.take([fact], upTo: nil, now: clock.now()) }
             return true
         } catch let taken as Taken {
             // The ledger then says that it is used up or withdrawn.
             _ = try await sharing.take([.invitation(taken.invitation)], upTo: nil, now: clock.now())
             return false
         } catch {
-            _ = abandoned.withLock { $0.insert(device.name) }
+            _ = abandoned.withLock { $0.insert(use) }
             throw TrustError(.unavailable, "the cluster does not say whether the invitation is still open: \(error)")
         }
     }
@@ -72,17 +77,25 @@ extension SharedInvitation.Use {
     /// Adds itself to the uses of an invitation.
     /// - Parameters:
     ///   - invitation: The invitation.
-    ///   - isAbandoned: Whether a device got no certificate although it used the invitation: its use is free.
+    ///   - returned: As ``Invitation/returned``.
+    ///   - isAbandoned: Whether the device of a use got no certificate: the use is free.
     /// - Returns: false if the invitation is used up or withdrawn.
-    fileprivate func takes(_ invitation: inout SharedInvitation, inPlaceOf isAbandoned: (String) -> Bool) -> Bool {
+    fileprivate func takes(
+        _ invitation: inout SharedInvitation,
+        of returned: Int,
+        inPlaceOf isAbandoned: (Self) -> Bool
+    ) -> Bool {
         // The change may run again after it was stored.
-        if invitation.recent.contains(where: { $0.device == device }) { return true }
+        if invitation.recent.contains(self) { return true }
         guard invitation.withdrawn == nil else { return false }
-        if let index = invitation.recent.firstIndex(where: { isAbandoned($0.device) }) {
+        // A device that asks again changes its use, so that no node takes it for an abandoned one any longer.
+        let index =
+            invitation.recent.firstIndex { $0.device == device } ?? invitation.recent.firstIndex(where: isAbandoned)
+        if let index {
             invitation.recent[index] = self
             return true
         }
-        guard invitation.taken < invitation.uses else { return false }
+        guard invitation.taken - returned < invitation.uses else { return false }
         invitation.taken += 1
         invitation.recent = (invitation.recent + [self]).suffix(Invitation.maximumRecent)
         return true

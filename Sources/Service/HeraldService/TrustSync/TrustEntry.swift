@@ -15,6 +15,7 @@ struct TrustEntry: Sendable {
     let hostnames: [String]
     /// Where the service listens.
     var listening: [String] = []
+    var addresses: [ServiceEndpoint] = []
     let clock: any WallClock
     let step: @Sendable (String) -> Void
     let logger: Logger
@@ -38,8 +39,8 @@ struct TrustEntry: Sendable {
         let log = TrustLog(changes: connection.changes, barriers: connection.barriers)
         if entry == .member {
             step("reading the cluster's authorities and keys")
-            let facts = try await log.read(JoiningFolder.firstFacts)
-            guard facts.count == JoiningFolder.firstFacts.count else {
+            let facts = try await log.read(JoiningFolder.firstFacts + [JoiningFolder.announcementKey])
+            guard Set(facts.map(\.key)).isSuperset(of: JoiningFolder.firstFacts) else {
                 throw CommandError(.refused, "the cluster has lost its authorities: restore it from a backup")
             }
             try await JoiningFolder.fill(at: folder.path, with: facts)
@@ -49,6 +50,8 @@ struct TrustEntry: Sendable {
             at: folder.path,
             hostnames: hostnames,
             listening: listening,
+            // The cluster's announcement comes from the log.
+            addresses: authority == nil && entry == .member ? nil : addresses,
             store: TrustDatabase.open,
             now: clock.now()
         )

@@ -42,6 +42,7 @@ struct CheckedRow {
     func optionalText(_ column: Int) throws -> String? { isNull(column) ? nil : try text(column) }
 
     func bytes(_ column: Int) throws -> [UInt8] { Array(try value(column) as Data) }
+    func optionalBytes(_ column: Int) throws -> [UInt8]? { isNull(column) ? nil : try bytes(column) }
 
     func time(_ column: Int) throws -> WallTime { WallTime(milliseconds: try integer(column)) }
     func optionalTime(_ column: Int) throws -> WallTime? { isNull(column) ? nil : try time(column) }

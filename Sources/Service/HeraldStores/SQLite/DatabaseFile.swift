@@ -47,7 +47,10 @@ struct DatabaseFile {
     /// Checks the owner and format that the header, or an open connection, states.
     func check(applicationID: UInt32, format: UInt32, newestFormat: UInt32) throws {
         guard applicationID == DatabaseFile.applicationID else {
-            throw StoreError(.foreignFile, "\(path) is a database of another program; use another data folder")
+            throw StoreError(
+                .foreignFile,
+                "\(path) is damaged, or a database of another program; restore the store from a backup, or use another data folder"
+            )
         }
         guard format <= newestFormat else {
             throw StoreError(

@@ -20,12 +20,13 @@ extension TrustDatabase {
             for invitation in invitations {
                 try database.cachedStatement(
                     sql: """
-                        INSERT INTO invitation (id, name, lookup, digest, created, expires, uses)
-                        VALUES (?, ?, ?, ?, ?, ?, ?)
+                        INSERT INTO invitation (id, name, lookup, digest, created, expires, uses, device, labels)
+                        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
                         """
                 ).execute(arguments: [
                     invitation.id, invitation.name, Invitation.lookupKey(invitation.digest), Data(invitation.digest),
                     invitation.created.milliseconds, invitation.expires.milliseconds, invitation.uses,
+                    invitation.device?.name, DeviceLabels.lines(invitation.labels),
                 ])
             }
             return .added
@@ -58,19 +59,26 @@ extension TrustDatabase {
     package func withdrawInvitation(_ id: String, at moment: WallTime) async throws -> Bool {
         try await change { database in
             try database.changes(
-                "UPDATE invitation SET withdrawn = ? WHERE id = ? AND taken < uses AND withdrawn IS NULL",
+                """
+                UPDATE invitation SET withdrawn = ?
+                WHERE id = ? AND taken < uses + \(TrustTables.returned) AND withdrawn IS NULL
+                """,
                 [moment.milliseconds, id]
             )
         }
     }
 
-    /// Counts a use of an invitation, within the transaction that adds the device.
-    /// - Returns: false if it is unknown, used up or withdrawn.
-    static func use(_ id: String, by device: EnrolledDevice, _ database: Database) throws -> Bool {
-        guard var invitation = try invitation(id, database), invitation.taken < invitation.uses,
-            invitation.withdrawn == nil
-        else { return false }
-        invitation.take(Invitation.Use(device: device.id, at: device.created))
+    /// Whether an invitation is neither unknown, used up nor withdrawn.
+    static func isUsable(_ id: String, _ database: Database) throws -> Bool {
+        guard let invitation = try invitation(id, database) else { return false }
+        return !invitation.isUsedUp && invitation.withdrawn == nil
+    }
+
+    /// Counts a use of an invitation, within the transaction that adds the device or certificate.
+    /// - Returns: false if it is not usable.
+    static func use(_ id: String, _ use: Invitation.Use, _ database: Database) throws -> Bool {
+        guard try isUsable(id, database), var invitation = try invitation(id, database) else { return false }
+        invitation.take(use)
         return try database.changes(
             "UPDATE invitation SET taken = ?, recent = ? WHERE id = ?",
             [

@@ -146,16 +146,18 @@ enum SharedTables {
 
     private static func write(_ device: SharedDevice, _ database: Database) throws {
         let sql = """
-            INSERT INTO device (id, name, created, revoked, invitation, labels, labels_revision)
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+            INSERT INTO device (
+                id, name, created, revoked, invitation, labels, labels_revision, kept, kept_revision, seen, announcement
+            ) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
             ON CONFLICT (id) DO UPDATE
-            SET name = ?2, created = ?3, revoked = ?4, invitation = ?5, labels = ?6, labels_revision = ?7
+            SET name = ?2, created = ?3, revoked = ?4, invitation = ?5, labels = ?6, labels_revision = ?7,
+                kept = ?8, kept_revision = ?9, seen = ?10, announcement = ?11
             RETURNING number
             """
         let statement = try database.cachedStatement(sql: sql)
         let arguments: StatementArguments = [
             device.id, device.name, device.created, device.revoked, device.invitation, device.labels,
-            device.labelsRevision,
+            device.labelsRevision, device.kept, device.keptRevision, device.seen, device.announcement,
         ]
         let number = try CheckedRow.valid(try Int64.fetchOne(statement, arguments: arguments))
         try database.cachedStatement(sql: "DELETE FROM device_certificate WHERE device = ?")
@@ -168,14 +170,16 @@ enum SharedTables {
 
     private static func write(_ invitation: SharedInvitation, _ database: Database) throws {
         let sql = """
-            INSERT INTO invitation (id, name, lookup, digest, created, expires, uses, taken, recent, withdrawn)
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
+            INSERT INTO invitation (
+                id, name, lookup, digest, created, expires, uses, taken, recent, withdrawn, device, labels
+            ) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
             ON CONFLICT (id) DO UPDATE SET taken = ?8, recent = ?9, withdrawn = ?10
             """
         try database.cachedStatement(sql: sql).execute(arguments: [
             invitation.id, invitation.name, Invitation.lookupKey(Array(invitation.digest)), invitation.digest,
             invitation.created, invitation.expires, invitation.uses, invitation.taken,
             TrustTables.recent(invitation.recent.lazy.map { ($0.device, $0.at) }), invitation.withdrawn,
+            invitation.device, invitation.labels,
         ])
     }
 

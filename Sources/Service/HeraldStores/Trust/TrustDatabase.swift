@@ -71,7 +71,10 @@ package final class TrustDatabase: Sendable {
     /// Checks the owner, the format and the journal of an open ledger.
     static func check(_ database: Database, _ path: String, newestFormat: UInt32) throws {
         guard try Int64.fetchOne(database, sql: "PRAGMA application_id") == applicationID else {
-            throw TrustError(.damaged, "\(path) is a database of another program: \(TrustError.copyFromBackup)")
+            throw TrustError(
+                .damaged,
+                "\(path) is damaged, or a database of another program: \(TrustError.copyFromBackup)"
+            )
         }
         let format = try Schema.format(of: database)
         guard format <= newestFormat else {
@@ -132,6 +135,8 @@ extension TrustError {
         switch error.resultCode {
         case .SQLITE_CORRUPT, .SQLITE_NOTADB:
             self.init(.damaged, "\(path) is damaged (\(reason)): \(TrustError.copyFromBackup)")
+        case .SQLITE_FULL:
+            self.init(.unwritable, "cannot write \(path): the disk is full; free some space, and repeat the command")
         case .SQLITE_BUSY, .SQLITE_LOCKED:
             self.init(
                 isWrite ? .unwritable : .unreadable,

@@ -37,7 +37,11 @@ enum TrustTables {
                 revoked INTEGER,
                 invitation TEXT,
                 labels TEXT NOT NULL DEFAULT '',
-                labels_revision INTEGER NOT NULL DEFAULT 0
+                labels_revision INTEGER NOT NULL DEFAULT 0,
+                kept BLOB,
+                kept_revision INTEGER NOT NULL DEFAULT 0,
+                seen INTEGER,
+                announcement INTEGER NOT NULL DEFAULT 0
             ) STRICT;
             CREATE TABLE device_sighting (
                 device INTEGER PRIMARY KEY,
@@ -45,6 +49,7 @@ enum TrustTables {
                 address TEXT NOT NULL
             ) STRICT;
             CREATE INDEX device_revoked ON device (revoked) WHERE revoked IS NOT NULL;
+            CREATE INDEX device_returned ON device (invitation) WHERE revoked IS NOT NULL AND seen IS NULL;
             CREATE TABLE device_certificate (
                 device INTEGER NOT NULL,
                 position INTEGER NOT NULL,
@@ -56,6 +61,8 @@ enum TrustTables {
                 number INTEGER PRIMARY KEY,
                 id TEXT NOT NULL UNIQUE,
                 name TEXT,
+                device TEXT,
+                labels TEXT NOT NULL DEFAULT '',
                 lookup INTEGER NOT NULL,
                 digest BLOB NOT NULL,
                 created INTEGER NOT NULL,
@@ -152,7 +159,8 @@ enum TrustTables {
         throws -> [EnrolledDevice]
     {
         let sql = """
-            SELECT id, name, created, revoked, serial, expires, invitation, labels, labels_revision, time, address
+            SELECT id, name, created, revoked, serial, expires, invitation, labels, labels_revision, time, address,
+                kept, kept_revision, seen, announcement
             FROM device JOIN device_certificate ON device_certificate.device = device.number
             LEFT JOIN device_sighting ON device_sighting.device = device.number
             WHERE \(condition) ORDER BY id, position
@@ -178,6 +186,9 @@ enum TrustTables {
                 device.sighting = try row.optionalTime(9).map {
                     DeviceSighting(device: id, at: $0, address: try row.text(10))
                 }
+                device.kept = KeptCertificate(try row.optionalBytes(11), revision: try row.integer(12))
+                device.seen = try row.optionalTime(13)
+                device.announcement = try row.integer(14)
                 devices.append(device)
             }
         }
@@ -186,11 +197,17 @@ enum TrustTables {
 
     // MARK: - Invitations
 
-    static let invitations =
-        "SELECT id, name, digest, created, expires, uses, taken, recent, withdrawn FROM invitation"
+    static let invitations = """
+        SELECT id, name, digest, created, expires, uses, taken, recent, withdrawn, device, labels, \(returned) FROM invitation
+        """
+
+    /// The number of uses that are free again.
+    static let returned = """
+        (SELECT count(*) FROM device WHERE device.invitation = invitation.id AND revoked IS NOT NULL AND seen IS NULL)
+        """
 
     static func invitation(_ row: CheckedRow) throws -> Invitation {
-        Invitation(
+        var invitation = Invitation(
             id: try row.text(0),
             name: try row.optionalText(1),
             digest: try row.bytes(2),
@@ -201,6 +218,10 @@ enum TrustTables {
             recent: try row.text(7).split(separator: " ").map { try CheckedRow.valid(use($0)) },
             withdrawn: try row.optionalTime(8)
         )
+        invitation.device = try row.optionalText(9).map { try CheckedRow.valid(DeviceID($0)) }
+        invitation.labels = try CheckedRow.valid(DeviceLabels(lines: try row.text(10), revision: 0)).all
+        invitation.returned = try row.number(11)
+        return invitation
     }
 
     /// Reads a use of the form `milliseconds:device`.

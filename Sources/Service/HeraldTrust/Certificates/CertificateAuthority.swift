@@ -27,7 +27,7 @@ package struct CertificateAuthority: Sendable {
     /// Makes an authority with a new P-256 key.
     ///
     /// Authorities of different services have different names, because a certificate names its issuer.
-    static func make(name: String, now: WallTime) throws -> CertificateAuthority {
+    package static func make(name: String, now: WallTime) throws -> CertificateAuthority {
         let key = Certificate.PrivateKey(P256.Signing.PrivateKey())
         let subject = try DistinguishedName([
             .init(type: .RDNAttributeType.organizationName, utf8String: "Herald"),
@@ -96,7 +96,7 @@ package struct CertificateAuthority: Sendable {
     ///
     /// It expires with the authority at the latest. `extensions` are added to those of every certificate.
     /// - Throws: ``TrustError/Code/noSigningKey``, or an error of the library.
-    func issue(
+    package func issue(
         subject: DistinguishedName,
         publicKey: Certificate.PublicKey,
         usage: ExtendedKeyUsage.Usage,

@@ -38,6 +38,18 @@ package struct Credential: Hashable, Sendable {
     }
 }
 
+/// The certificate of a device's newest activation, which the same request gets again.
+package struct KeptCertificate: Hashable, Sendable {
+    /// In DER; nil since a new device has connected, or a further certificate has replaced it.
+    package var certificate: [UInt8]?
+    /// Rises with each change, so that nodes agree which is the newest.
+    package var revision: Int64 = 0
+
+    package init(_ certificate: [UInt8]? = nil, revision: Int64 = 0) {
+        (self.certificate, self.revision) = (certificate, revision)
+    }
+}
+
 /// The operator's view of a device that has a certificate.
 package struct EnrolledDevice: Hashable, Sendable {
     package let id: DeviceID
@@ -47,8 +59,13 @@ package struct EnrolledDevice: Hashable, Sendable {
     /// The invitation that it used; nil for a device that was enrolled.
     package let invitation: String?
     package var labels = DeviceLabels()
+    /// The version of the announcement that it has; 0 if it has never said so, negative if the operator has told it by hand.
+    package var announcement: Int64 = 0
+    package var kept = KeptCertificate()
     /// The newest connection that this node knows of.
     package var sighting: DeviceSighting?
+    /// A connection to any node, at most ``DeviceSighting/sharedEvery`` older than the newest; nil if it never connected.
+    package var seen: WallTime?
     /// The earlier certificates, each valid until it expires.
     private(set) var earlier: [Certificate] = []
     private var newest: Certificate
@@ -78,6 +95,12 @@ package struct EnrolledDevice: Hashable, Sendable {
         self.created = created
         self.revoked = revoked
         newest = certificate
+    }
+
+    /// The newest moment at which a node saw it, as far as this one knows.
+    package var lastSeen: WallTime? {
+        guard let sighting, let seen else { return sighting?.at ?? seen }
+        return max(sighting.at, seen)
     }
 
     /// Serial number of the newest certificate.

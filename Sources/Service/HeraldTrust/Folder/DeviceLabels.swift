@@ -12,9 +12,9 @@ package struct DeviceLabels: Hashable, Sendable {
     /// Rises with each change, so that nodes agree which labels are the newest.
     package let revision: Int64
 
-    package init() { (all, revision) = ([:], 0) }
+    package init() { self.init([:]) }
 
-    private init(_ all: [String: String], revision: Int64) {
+    package init(_ all: [String: String], revision: Int64 = 0) {
         self.all = all
         self.revision = revision
     }

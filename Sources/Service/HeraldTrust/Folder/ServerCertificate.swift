@@ -15,6 +15,18 @@ package struct ServerCertificate: Sendable {
     /// Whether Herald's own root signed it; Herald never replaces a certificate of the user.
     package let isOurs: Bool
 
+    /// The authority among these certificates (DER) that vouches for the chain; nil if none does.
+    package func authority(among authorities: [[UInt8]]) -> [UInt8]? {
+        let own = chain.compactMap { try? Certificate(derEncoded: $0) }
+        return authorities.first { der in
+            guard let authority = try? Certificate(derEncoded: der) else { return false }
+            return chain.contains(der)
+                || own.contains {
+                    $0.issuer == authority.subject && authority.publicKey.isValidSignature($0.signature, for: $0)
+                }
+        }
+    }
+
     /// Whether it expires soon.
     package func isDue(at now: WallTime) -> Bool {
         expires - now <= ServerCertificateIssuer.renewal

@@ -26,9 +26,12 @@ package enum TrustBackup {
         }
     }
 
-    /// Whether a name is neither the lock's, nor the ledger's, nor that of a file that is being written.
+    /// Whether a name is neither the lock's, nor the ledger's, nor the announcement's, nor that of a file that is being
+    /// written.
+    ///
+    /// After a restore the service signs the announcement anew, newer than all that devices have.
     private static func isCopied(_ name: String) -> Bool {
-        name != "lock" && !name.hasPrefix("ledger.db") && !name.hasSuffix(".new")
+        name != "lock" && name != "announcement.jws" && !name.hasPrefix("ledger.db") && !name.hasSuffix(".new")
     }
 
     /// Checks that the files of a copy can be used: authorities, server certificate, keys, the cluster's too.

@@ -1,4 +1,5 @@
 package import HeraldModel
+import SwiftASN1
 import X509
 
 /// The validity of a trust folder's certificates, for the operator.
@@ -7,9 +8,21 @@ package struct TrustEnds: Sendable {
         /// Like `device authority`.
         package let name: String
         package let expires: WallTime
+
+        init(name: String, expires: WallTime) {
+            self.name = name
+            self.expires = expires
+        }
+
+        /// Reads an authority's certificate (DER), under its own name.
+        package init?(_ der: [UInt8]) {
+            guard let certificate = try? Certificate(derEncoded: der) else { return nil }
+            self.init(name: "\(certificate.subject)", expires: WallTime(certificate.notValidAfter))
+        }
     }
 
     package let server: ServerCertificate
+
     package let authorities: [Authority]
     /// The begin of the newest of these certificates.
     package let begun: WallTime

@@ -31,6 +31,8 @@ package struct TrustFolder: Sendable {
     ///   - listening: Addresses and names on which the service listens; one that a certificate of Herald's own lacks is
     ///     added, and what stands for all addresses is not.
     ///   - asApple: Whether to add the names of Apple's services.
+    ///   - addresses: The addresses that devices are told; nil to announce nothing.
+    ///   - renewing: Whether to make the next server certificate, also if the present one is good for long.
     ///   - store: Opens the ledger, or creates it.
     ///   - now: The present moment.
     /// - Returns: The folder, complete.
@@ -40,6 +42,8 @@ package struct TrustFolder: Sendable {
         hostnames: [String] = [],
         listening: [String] = [],
         asApple: Bool = false,
+        addresses: [ServiceEndpoint]? = [],
+        renewing: Bool = false,
         store: StoreOpener,
         now: WallTime
     ) async throws -> TrustFolder {
@@ -52,16 +56,26 @@ package struct TrustFolder: Sendable {
             let folder = try TrustFolder(layout: layout, makingMissing: !isComplete, store: store, now: now)
             try await folder.revocations.publish(now: now)
             let others = listening.filter { NumericAddress($0)?.isAny != true }.compactMap { ServerName($0) }
-            try folder.server.update(adding: names + (asApple ? ServerName.apple : []), listening: others, now: now)
+            try folder.server.update(
+                adding: names + (asApple ? ServerName.apple : []),
+                listening: others,
+                renewing: renewing,
+                now: now
+            )
             if !isComplete {
                 let pem = try PEMBundle(certificates: [folder.root.certificate]).pem()
                 try TrustFile.write(Array(pem.utf8), to: layout.authority, .open)
+            }
+            do {
+                if let addresses { try folder.announcements.update(addresses: addresses, now: now) }
+            } catch let error as TrustError where [.noSigningKey, .invalidArgument].contains(error.code) {
+                // The service serves; ``TrustTransition`` says what devices do not hear.
             }
             return folder
         }
     }
 
-    /// Reads what ``create(at:hostnames:listening:asApple:store:now:)`` reads, without writing.
+    /// Reads what ``create(at:hostnames:listening:asApple:renewing:store:now:)`` reads, without writing.
     /// - Returns: The files that a start writes again because they are missing or damaged.
     /// - Throws: ``TrustError`` if a start would.
     package func check(hostnames: [String], now: WallTime) async throws -> [String] {
@@ -87,7 +101,7 @@ package struct TrustFolder: Sendable {
         guard let bundle = try? PEMBundle(pem: pem, path: layout.authority), !bundle.certificates.isEmpty else {
             throw TrustError(
                 .damaged,
-                "\(layout.authority) has no certificate: remove it, and restart the service, which writes it again"
+                "\(layout.authority) has no certificate: \(TrustFile.remedy(forDamaged: layout.authority))"
             )
         }
     }
@@ -121,14 +135,14 @@ package struct TrustFolder: Sendable {
                 try TrustFile.write(Array(try authority.bundle().pem().utf8), to: path, .secret)
                 return authority
             }
-            let bundle = try PEMBundle(pem: try TrustFile.read(path, .secret), path: path)
-            return try CertificateAuthority(bundle: bundle, path: path)
+            return try CertificateAuthority(bundle: try TrustFolder.bundle(path, .secret), path: path)
         }
         root = try authority(layout.root, "Herald Root")
         providerAuthority = try authority(layout.providerAuthority, "Herald Providers")
         deviceAuthority = try authority(layout.deviceAuthority, "Herald Devices")
         if makesFiles { try TrustFolder.makeRecords(layout, now: now) }
         self.store = try store(layout, makingMissing)
+        if TrustFile.exists(layout.announcementKey) { _ = try announcements.key() }
     }
 
     package func authority(of kind: PeerKind) -> CertificateAuthority {
@@ -140,6 +154,7 @@ package struct TrustFolder: Sendable {
     package var topics: TopicOwners { TopicOwners(folder: self) }
     package var invitations: Invitations { Invitations(folder: self) }
     package var server: ServerCertificateIssuer { ServerCertificateIssuer(folder: self) }
+    package var announcements: AnnouncementIssuer { AnnouncementIssuer(folder: self) }
     var revocations: RevocationPublisher { RevocationPublisher(folder: self) }
 
     /// Publishes a revocation that is in the ledger.
@@ -154,16 +169,31 @@ package struct TrustFolder: Sendable {
         }
     }
 
-    /// The certificates (DER) that clients trust; the first is the one that invitations name.
+    /// The certificates (DER) that clients trust.
     package func publicAuthorities() throws -> [[UInt8]] {
-        let bundle = try PEMBundle(pem: try TrustFile.read(layout.authority, .open), path: layout.authority)
-        return bundle.certificates.map(PEMBundle.der)
+        // A certificate that stands there twice counts once.
+        try Self.bundle(layout.authority, .open).certificates.map(PEMBundle.der)
+            .reduce(into: []) { if !$0.contains($1) { $0.append($1) } }
+    }
+
+    private static func bundle(_ path: String, _ secrecy: TrustFile.Secrecy) throws -> PEMBundle {
+        let pem = try TrustFile.read(path, secrecy)
+        do {
+            return try PEMBundle(pem: pem, path: path)
+        } catch let error as TrustError {
+            throw TrustError(error.code, "\(error.message): \(TrustFile.remedy(forDamaged: path))")
+        }
     }
 
     /// The certificate of the listeners.
     package func serverCertificate() throws -> ServerCertificate {
-        let bundle = try PEMBundle(pem: try TrustFile.read(layout.server, .secret), path: layout.server)
-        return try ServerCertificate(bundle: bundle, path: layout.server, root: root)
+        try ServerCertificate(bundle: try Self.bundle(layout.server, .secret), path: layout.server, root: root)
+    }
+
+    /// A certificate that is to become the listeners'.
+    package func serverCertificate(at path: String) throws -> ServerCertificate {
+        let bundle = try PEMBundle(pem: try TrustFile.read(path, .open), path: path)
+        return try ServerCertificate(bundle: bundle, path: path, root: root)
     }
 
     /// The keys of device tokens.
@@ -205,6 +235,7 @@ package struct TrustFolder: Sendable {
         if !TrustFile.exists(layout.tokenKeys) {
             try TrustFile.write(try TokenKeyRing(now: now).json(), to: layout.tokenKeys, .secret)
         }
+        try AnnouncementIssuer.makeKey(layout)
         if !TrustFile.exists(layout.providerKeys) {
             try TrustFile.write(try ProviderKeyFile([]).json(), to: layout.providerKeys, .secret)
         }

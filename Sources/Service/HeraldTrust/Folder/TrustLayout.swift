@@ -11,6 +11,8 @@ import HeraldIdentity
 ///       server.names               0600   the configured names, one a line
 ///       provider.crl, device.crl   0644   revoked certificates
 ///       token.keys                 0600   keys that encrypt device tokens
+///       announcement.key           0600   signs what devices are told of the service
+///       announcement.jws           0600   what they were told last
 ///       provider-keys.json         0600   public keys of provider tokens
 ///       ledger.db                  0600   everything issued and revoked (a database)
 ///       cluster.key                0600   of a cluster's node: seals what the nodes share
@@ -32,6 +34,8 @@ package struct TrustLayout: Hashable, Sendable {
     package var server: String { folder + "/server.pem" }
     var serverNames: String { folder + "/server.names" }
     var tokenKeys: String { folder + "/token.keys" }
+    package var announcementKey: String { folder + "/announcement.key" }
+    package var announcement: String { folder + "/announcement.jws" }
     var providerKeys: String { folder + "/provider-keys.json" }
     package var ledger: String { folder + "/ledger.db" }
     package var clusterKey: String { folder + "/cluster.key" }
@@ -48,6 +52,8 @@ package struct TrustLayout: Hashable, Sendable {
         case .providerAuthority: (providerAuthority, .secret)
         case .deviceAuthority: (deviceAuthority, .secret)
         case .authority: (authority, .open)
+        case .announcementKey: (announcementKey, .secret)
+        case .announcement: (announcement, .secret)
         case .providerList: (revocationList(.provider), .open)
         case .deviceList: (revocationList(.device), .open)
         }

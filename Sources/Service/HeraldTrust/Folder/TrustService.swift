@@ -1,4 +1,4 @@
-package import HeraldIdentity
+import HeraldIdentity
 package import HeraldModel
 import Synchronization
 
@@ -20,11 +20,16 @@ package final class TrustService: Sendable {
         package var tokenKeys = false
         /// Whether the server's certificate has changed; the listeners then create new TLS contexts.
         package var serverCertificate = false
+        /// Whether `ca.pem` has changed, and devices are to be told.
+        package var authorities = false
+        /// Whether there is a new announcement for devices.
+        package var announcement = false
         /// Parts that could not be read; their earlier content stays in effect.
         package var failures = ReloadFailures()
 
         package var isUnchanged: Bool {
-            revocations.isEmpty && !credentials && !tokenKeys && !serverCertificate
+            revocations.isEmpty && !credentials && !tokenKeys && !serverCertificate && !announcement
+                && !authorities
         }
     }
 
@@ -49,6 +54,8 @@ package final class TrustService: Sendable {
         var server = FileReload()
         var authorityFile = FileReload()
         var authorities: [[UInt8]] = []
+        var announcementFile = FileReload()
+        var announcement: SignedAnnouncement?
     }
 
     /// The ledger's part of a reload.
@@ -74,7 +81,7 @@ package final class TrustService: Sendable {
         _ = state.server.read(folder.layout.server, &failures, folder.serverCertificate)
         state.claims = try await folder.store.topicClaims(after: nil) ?? state.claims
         _ = TrustService.reloadKeys(&state, folder, &failures)
-        TrustService.reloadAuthorities(&state, folder, &failures)
+        _ = TrustService.reloadAuthorities(&state, folder, &failures)
         if let failure = failures.all.first { throw failure }
         guard let ring else { throw TrustError(.missing, "\(folder.layout.tokenKeys) is missing") }
         seal = TokenSeal(keys: ring)
@@ -119,10 +126,8 @@ package final class TrustService: Sendable {
     /// The certificates (DER) that a new device gets: the authorities of the devices and of the service.
     package var authorities: [[UInt8]] { state.withLock { $0.authorities } }
 
-    /// The state of a code's invitation; nil if it is unknown.
-    package func invitationState(of code: InvitationCode, at now: WallTime) async throws -> InvitationState? {
-        try await folder.invitations.find(code)?.state(at: now)
-    }
+    /// The newest announcement to devices; nil before the first.
+    package var announcement: SignedAnnouncement? { state.withLock { $0.announcement } }
 
     /// Reads the folder's changes.
     package func reload() async -> Reloaded {
@@ -146,7 +151,7 @@ package final class TrustService: Sendable {
         // Under the lock, so that an older read never overwrites a newer one.
         state.withLock { state in
             // One failure for all files of a folder that was deleted or moved.
-            let former = state.folderFailure
+            let (former, announced) = (state.folderFailure, state.announcement)
             state.folderFailure = TrustService.failureOfFolder(folder.layout)
             if let failure = state.folderFailure {
                 var result = Reloaded()
@@ -168,7 +173,8 @@ package final class TrustService: Sendable {
             // Reported only if the listeners can read it.
             let server = state.server.read(folder.layout.server, &result.failures, folder.serverCertificate)
             result.serverCertificate = server != nil
-            TrustService.reloadAuthorities(&state, folder, &result.failures)
+            result.authorities = TrustService.reloadAuthorities(&state, folder, &result.failures)
+            result.announcement = state.announcement != announced
             return result
         }
     }
@@ -262,8 +268,16 @@ package final class TrustService: Sendable {
         _ state: inout State,
         _ folder: TrustFolder,
         _ failures: inout ReloadFailures
-    ) {
+    ) -> Bool {
+        let announced = state.announcementFile.read(
+            folder.layout.announcement,
+            isOptional: true,
+            &failures,
+            folder.announcements.newest
+        )
+        if let announced { state.announcement = announced }
         let service = state.authorityFile.read(folder.layout.authority, &failures, folder.publicAuthorities)
         if let service { state.authorities = [folder.deviceAuthority.der] + service }
+        return service != nil
     }
 }

@@ -6,14 +6,20 @@ package struct Invitation: Hashable, Sendable {
     package let id: String
     /// The name of the device; nil to take it from the device's request.
     package let name: String?
+    /// The device that it is for, which keeps its identifier; nil for new devices.
+    package var device: DeviceID?
+    /// The labels of the new devices.
+    package var labels: [String: String] = [:]
     /// SHA-256 of the code's secret (``InvitationCode/digest``).
     package let digest: [UInt8]
     package let created: WallTime
     package let expires: WallTime
     /// The number of devices that may use it.
     package let uses: Int
-    /// The number of devices that have used it.
+    /// The number of uses, including those that were returned.
     package var taken: Int
+    /// The number of its devices that were revoked and had never connected: their uses are free again.
+    package var returned = 0
     /// The newest uses, oldest first; at most ``maximumRecent``.
     package var recent: [Use]
     package var withdrawn: WallTime?
@@ -24,6 +30,7 @@ package struct Invitation: Hashable, Sendable {
     package static let maximumRecent = 16
 
     package struct Use: Hashable, Sendable {
+        /// The new device; of an invitation for a known one a name for its key.
         package let device: DeviceID
         package let at: WallTime
 
@@ -56,7 +63,7 @@ package struct Invitation: Hashable, Sendable {
     }
 
     package func state(at now: WallTime) -> InvitationState {
-        if taken >= uses { return .used }
+        if isUsedUp { return .used }
         if withdrawn != nil { return .withdrawn }
         return now < expires ? .open : .expired
     }
@@ -65,6 +72,11 @@ package struct Invitation: Hashable, Sendable {
 extension Invitation {
     /// The newest use.
     package var used: Use? { recent.last }
+
+    package var isUsedUp: Bool { taken - returned >= uses }
+
+    /// The device that it is for, or the newest one that has used it; nil if all uses were returned.
+    package var newestDevice: DeviceID? { device ?? (taken > returned ? used?.device : nil) }
 
     /// Counts a use.
     package mutating func take(_ use: Use) {

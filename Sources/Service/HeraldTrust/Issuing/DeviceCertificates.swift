@@ -1,5 +1,7 @@
+import Crypto
 package import HeraldIdentity
 package import HeraldModel
+import SwiftASN1
 import X509
 
 /// Issues, lists and revokes the certificates of devices.
@@ -39,6 +41,40 @@ package struct DeviceCertificates: Sendable {
         return try await device(id)
     }
 
+    /// Records that the operator has told devices everything that is announced by hand.
+    ///
+    /// An announcement that adds something makes them silent again.
+    /// - Parameters:
+    ///   - ids: Devices that do not follow announcements.
+    ///   - labels: Further devices, with all of these labels; none if empty. Those that follow announcements are left out.
+    /// - Returns: The number of the devices.
+    /// - Throws: ``TrustError/Code/unknownID``, ``TrustError/Code/alreadyRevoked``, ``TrustError/Code/invalidArgument``; nothing
+    ///   is recorded then.
+    package func tell(_ ids: [String], labels: [LabelFilter]) async throws -> Int {
+        guard let version = try folder.announcements.newest()?.content.complete else {
+            throw TrustError(.unknownID, "devices were told nothing yet: start the service")
+        }
+        var devices: Set<DeviceID> = []
+        for id in ids {
+            let device = try await device(id)
+            guard device.revoked == nil else { throw TrustError(.alreadyRevoked, "\(id) is revoked") }
+            guard device.announcement <= 0 else {
+                let words = "\(id) follows announcements, and says itself what it knows: leave it out"
+                throw TrustError(.invalidArgument, words)
+            }
+            devices.insert(device.id)
+        }
+        var selection = DeviceSelection(limit: 1000)
+        (selection.labels, selection.lacking) = (labels, version)
+        repeat {
+            guard !labels.isEmpty else { break }
+            let part = try await page(selection)
+            devices.formUnion(part.items.map(\.id))
+            selection.after = part.next
+        } while selection.after != nil
+        return try await folder.store.tell(Array(devices), of: version)
+    }
+
     private static func unknown(_ id: String) -> TrustError {
         TrustError(.unknownID, "no device is named \(id.debugDescription): `herald device list` lists them")
     }
@@ -70,11 +106,12 @@ package struct DeviceCertificates: Sendable {
         }
     }
 
-    /// Issues the first certificate of an invited device, and uses up the invitation.
+    /// Issues the first certificate of an invited device, or a further one of a known device, and uses up the invitation.
     ///
-    /// Both are one transaction of the ledger, durable before this returns. After a crash before it, the code is still
-    /// valid. After a crash behind it, the code is used up, and a device is listed that never got its certificate: revoke
-    /// it and invite again. In a cluster the log decides first which device uses the code.
+    /// Both are one transaction of the ledger, durable before this returns. In a cluster the log decides first which device
+    /// uses the code. The identifier of a new device follows from invitation and key, so a request with the same key finds
+    /// the device, and gets the same certificate until the device has connected: its client may not have got the answer.
+    /// That is so whatever became of the invitation, because the device exists; a revoked one gets nothing.
     /// - Parameters:
     ///   - code: The invitation's code.
     ///   - request: A certificate signing request in PEM or DER. Its key counts, and its common name if the invitation has
@@ -82,8 +119,9 @@ package struct DeviceCertificates: Sendable {
     ///   - now: Start of the certificate's validity.
     ///   - lifetime: The certificate's lifetime.
     /// - Returns: The certificate, which is in the ledger.
-    /// - Throws: ``TrustError/Code/notInvited`` for a code that is not open; ``TrustError/Code/badRequest``, which leaves it
-    ///   open; ``TrustError/Code/noSigningKey``, ``TrustError/Code/unavailable``, or a problem of the folder.
+    /// - Throws: ``TrustError/Code/notInvited`` for a code that is not open, or whose device is revoked;
+    ///   ``TrustError/Code/badRequest``, which leaves it open; ``TrustError/Code/tooMany`` certificates of a known device;
+    ///   ``TrustError/Code/noSigningKey``, ``TrustError/Code/unavailable``, or a problem of the folder.
     package func activate(
         code: InvitationCode,
         request: [UInt8],
@@ -93,21 +131,111 @@ package struct DeviceCertificates: Sendable {
         let request = try CertificateRequest(request)
         while true {
             guard let invitation = try await folder.invitations.find(code) else {
-                throw TrustError(.notInvited, "the invitation does not exist")
+                throw TrustError(.notInvited, "this service did not issue this invitation code")
             }
-            let state = invitation.state(at: now)
-            guard state == .open else { throw TrustError(.notInvited, "the invitation is \(state.rawValue)") }
-            let name = invitation.name ?? request.commonName.flatMap { DeviceCertificates.isName($0) ? $0 : nil }
-            let issued = try issue(nil, name: name, request, now: now, lifetime: lifetime, invitation: invitation.id)
+            let applicant = try DeviceCertificates.identifier(of: request, invitation)
+            if let kept = try await kept(for: request, invitation, applicant, now: now) { return kept }
+            try DeviceCertificates.check(invitation.state(at: now))
+            let issued: IssuedCertificate<EnrolledDevice>
+            if let device = invitation.device {
+                issued = try await further(device, request, now: now, lifetime: lifetime)
+            } else {
+                // An identifier that is taken belongs to another key, or to a device that has connected, whose key is
+                // invited again.
+                let id = try await folder.store.device(applicant) == nil ? applicant : nil
+                issued = try issue(
+                    id,
+                    name: name(for: request, invitation),
+                    request,
+                    now: now,
+                    lifetime: lifetime,
+                    invitation
+                )
+            }
             // If other requests have used the invitation up meanwhile, the next look at it says so.
-            if let uses = folder.invitationUses {
-                guard try await uses.use(invitation, by: issued.record.id, at: now) else { continue }
-                // The ledger gets the use from the log.
-                if try await folder.store.add(issued.record, invitation: nil) { return issued }
-            } else if try await folder.store.add(issued.record, invitation: invitation.id) {
-                return issued
-            }
+            if try await use(invitation, for: issued, by: applicant, now: now) { return issued }
         }
+    }
+
+    /// Uses up an invitation, and adds what it made to the ledger.
+    private func use(
+        _ invitation: Invitation,
+        for issued: IssuedCertificate<EnrolledDevice>,
+        by applicant: DeviceID,
+        now: WallTime
+    ) async throws -> Bool {
+        let uses = folder.invitationUses
+        let user = invitation.device == nil ? issued.record.id : applicant
+        if let uses, try await !uses.use(invitation, by: user, at: now) { return false }
+        // In a cluster, the ledger gets the use from the log.
+        guard let device = invitation.device else {
+            return try await folder.store.add(issued.record, invitation: uses == nil ? invitation.id : nil)
+        }
+        return try await folder.store.renew(
+            device,
+            with: .init(issued.certificate),
+            kept: PEMBundle.der(issued.certificate),
+            use: uses == nil ? (invitation.id, Invitation.Use(device: user, at: now)) : nil,
+            limit: DeviceCertificates.maximumPerDevice,
+            now: now
+        )
+    }
+
+    /// The certificate that an earlier request with the same key got; nil if there was none, or its device has connected.
+    private func kept(
+        for request: CertificateRequest,
+        _ invitation: Invitation,
+        _ applicant: DeviceID,
+        now: WallTime
+    ) async throws -> IssuedCertificate<EnrolledDevice>? {
+        func known() async throws -> IssuedCertificate<EnrolledDevice>? {
+            guard let device = try await folder.store.device(invitation.device ?? applicant), device.revoked == nil,
+                invitation.device != nil || device.invitation == invitation.id,
+                let der = device.kept.certificate, let certificate = try? Certificate(derEncoded: der),
+                certificate.publicKey == request.publicKey, now < WallTime(certificate.notValidAfter),
+                certificate.issuer == folder.deviceAuthority.certificate.subject
+            else { return nil }
+            return try issued(device, certificate, request)
+        }
+        if let found = try await known() { return found }
+        guard let others = folder.invitationUses else { return nil }
+        // Another node may have answered it.
+        try await others.catchUp()
+        return try await known()
+    }
+
+    /// Makes a further certificate of an invited device.
+    private func further(
+        _ id: DeviceID,
+        _ request: CertificateRequest,
+        now: WallTime,
+        lifetime: Duration
+    ) async throws -> IssuedCertificate<EnrolledDevice> {
+        let device = try await device(id.name)
+        guard device.revoked == nil else { throw DeviceCertificates.notInvited("is for a device that is revoked") }
+        guard device.certificates.count(where: { $0.expires >= now }) < DeviceCertificates.maximumPerDevice else {
+            throw DeviceCertificates.tooMany
+        }
+        return try issued(device, try sign(id, request, now: now, lifetime: lifetime), request)
+    }
+
+    private static func check(_ state: InvitationState) throws {
+        switch state {
+        case .open: return
+        case .used: throw notInvited("is used up")
+        case .expired: throw notInvited("has expired")
+        case .withdrawn: throw notInvited("was withdrawn")
+        }
+    }
+
+    private static func notInvited(_ why: String) -> TrustError {
+        TrustError(.notInvited, "this invitation code \(why): ask for another")
+    }
+
+    private static let tooMany = TrustError(.tooMany, "the device already has \(maximumPerDevice) valid certificates")
+
+    private func name(for request: CertificateRequest, _ invitation: Invitation) -> String? {
+        invitation.name ?? request.commonName.flatMap { DeviceCertificates.isName($0) ? $0 : nil }
     }
 
     /// Issues a further certificate of a device.
@@ -125,23 +253,28 @@ package struct DeviceCertificates: Sendable {
         let certificate = try sign(id, request, now: now, lifetime: lifetime)
         let record = EnrolledDevice.Certificate(certificate)
         let limit = DeviceCertificates.maximumPerDevice
-        var isAdded = try await folder.store.renew(id, with: record, limit: limit, now: now)
+        func add() async throws -> Bool {
+            try await folder.store.renew(id, with: record, kept: nil, use: nil, limit: limit, now: now)
+        }
+        var isAdded = try await add()
         if !isAdded, let others = folder.invitationUses, try await folder.store.device(id) == nil {
             // Another node may have enrolled it just now.
             try await others.catchUp()
-            isAdded = try await folder.store.renew(id, with: record, limit: limit, now: now)
+            isAdded = try await add()
         }
         guard let device = try await folder.store.device(id) else {
             throw TrustError(.unknownID, "the device is unknown here")
         }
         guard isAdded else {
             guard device.revoked == nil else { throw TrustError(.alreadyRevoked, "the device is revoked") }
-            throw TrustError(.tooMany, "the device already has \(limit) valid certificates")
+            throw DeviceCertificates.tooMany
         }
         return try issued(device, certificate, request)
     }
 
     /// Revokes a device, permanently.
+    ///
+    /// The use of a device that has never connected is its invitation's again.
     /// - Returns: The revoked device.
     /// - Throws: ``TrustError/Code/unknownID``, ``TrustError/Code/alreadyRevoked``.
     @discardableResult
@@ -165,19 +298,21 @@ package struct DeviceCertificates: Sendable {
         _ request: CertificateRequest,
         now: WallTime,
         lifetime: Duration,
-        invitation: String? = nil
+        _ invitation: Invitation? = nil
     ) throws -> IssuedCertificate<EnrolledDevice> {
-        guard let id = id ?? DeviceID(DeviceCertificates.randomName(12)) else {
-            throw TrustError(.unexpected, "no identifier for a device could be made")
-        }
+        let id = try id ?? DeviceCertificates.identifier(DeviceCertificates.randomName(DeviceCertificates.nameLength))
         let certificate = try sign(id, request, now: now, lifetime: lifetime)
-        let record = EnrolledDevice(
+        var record = EnrolledDevice(
             id: id,
             name: name,
             certificate: .init(certificate),
             created: now,
-            invitation: invitation
+            invitation: invitation?.id
         )
+        if let invitation {
+            record.labels = DeviceLabels(invitation.labels)
+            record.kept = KeptCertificate(PEMBundle.der(certificate))
+        }
         return try issued(record, certificate, request)
     }
 
@@ -209,10 +344,24 @@ package struct DeviceCertificates: Sendable {
         return IssuedCertificate(record: device, certificate: certificate, pem: pem)
     }
 
-    /// A random name without characters that people confuse; 58 bits for a length of 12.
+    /// The length of a device's identifier that Herald chooses: 58 bits.
+    private static let nameLength = 12
+    /// Without characters that people confuse.
+    private static let alphabet = Array("abcdefghjkmnpqrstuvwxyz23456789")
+
     static func randomName(_ length: Int) -> String {
-        let alphabet = Array("abcdefghjkmnpqrstuvwxyz23456789")
-        return String((0..<length).map { _ in alphabet[Int.random(in: alphabet.indices)] })
+        String((0..<length).map { _ in alphabet[Int.random(in: alphabet.indices)] })
+    }
+
+    /// The identifier of the device that uses an invitation with the key of a request.
+    private static func identifier(of request: CertificateRequest, _ invitation: Invitation) throws -> DeviceID {
+        let hash = SHA256.hash(data: invitation.digest + request.publicKey.subjectPublicKeyInfoBytes)
+        return try identifier(String(hash.prefix(nameLength).map { alphabet[Int($0) % alphabet.count] }))
+    }
+
+    private static func identifier(_ name: String) throws -> DeviceID {
+        guard let id = DeviceID(name) else { throw TrustError(.unexpected, "no identifier for a device could be made") }
+        return id
     }
 
     private static func isName(_ name: String) -> Bool {

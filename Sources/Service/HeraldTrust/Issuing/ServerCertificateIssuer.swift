@@ -12,18 +12,31 @@ package struct ServerCertificateIssuer: Sendable {
 
     let folder: TrustFolder
 
-    /// Issues a certificate if the present one lacks a name or expires soon.
+    /// Issues a certificate if the present one lacks a name or expires soon, or if it is to be renewed now.
     ///
     /// Called under the lock. A certificate that the user provided stays unchanged.
     /// - Returns: Whether it issued one.
     @discardableResult
-    func update(adding names: [ServerName], listening: [ServerName] = [], now: WallTime) throws -> Bool {
+    func update(
+        adding names: [ServerName],
+        listening: [ServerName] = [],
+        renewing: Bool = false,
+        now: WallTime
+    ) throws -> Bool {
         let former = try configuredNames()
         let local = Set(ServerName.local())
         let isOurs = try !TrustFile.exists(folder.layout.server) || folder.serverCertificate().isOurs
         let names = names + (isOurs ? listening.filter { !local.contains($0) } : [])
         let wanted = former.union(names)
-        guard try isDue(wanted, adding: names, now: now) else { return false }
+        guard try renewing && isOurs || isDue(wanted, adding: names, now: now) else {
+            guard renewing else { return false }
+            throw TrustError(
+                .invalidArgument,
+                "another authority issued the certificate in \(folder.layout.server), so Herald cannot renew it: write the "
+                    + "next one, its chain and its key into a file beside it, and rename that file to server.pem; a running "
+                    + "service takes it up"
+            )
+        }
         if wanted != former || !TrustFile.exists(folder.layout.serverNames) {
             let lines = wanted.map(\.description).sorted().map { $0 + "\n" }.joined()
             try TrustFile.write(Array(lines.utf8), to: folder.layout.serverNames, .secret)

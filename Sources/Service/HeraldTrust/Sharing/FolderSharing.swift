@@ -174,6 +174,8 @@ package final class FolderSharing: Sendable {
         var facts: [SharedFact] = []
         for name in SharedFile.Name.allCases where isShared(name) {
             let (path, secrecy) = folder.layout.shared(name)
+            // The operator may keep the key elsewhere.
+            if name == .announcementKey, !TrustFile.exists(path) { continue }
             facts += unsettled(path) { known in
                 let content = Data(try TrustFile.read(path, secrecy))
                 let length = content.count
@@ -211,7 +213,7 @@ package final class FolderSharing: Sendable {
     /// Whether the nodes have a file in common.
     private func isShared(_ name: SharedFile.Name) -> Bool {
         switch name {
-        case .root, .providerAuthority, .deviceAuthority, .authority: true
+        case .root, .providerAuthority, .deviceAuthority, .authority, .announcementKey, .announcement: true
         case .providerList: !folder.providerAuthority.canSign
         case .deviceList: !folder.deviceAuthority.canSign
         }

@@ -9,6 +9,8 @@ package enum JoiningFolder {
         [SharedFile.Name.root, .providerAuthority, .deviceAuthority].map { SharedKey(.file, $0.rawValue) } + [
             .tokenKeys
         ]
+    /// The fact that a folder gets before it makes its own; the cluster may lack it.
+    package static let announcementKey = SharedKey(.file, SharedFile.Name.announcementKey.rawValue)
 
     /// Sixteen bytes that identify the root authority of a folder; nil if it has none yet.
     /// - Throws: ``TrustError``.

@@ -18,7 +18,9 @@ extension SharedFact {
         case (.device(var merged), .device(let own)):
             merged.revoked = earlier(merged.revoked, own.revoked)
             merged.add(own.certificates)
-            merged.take(labelsOf: own)
+            merged.take(keptOf: own)
+            merged.seen = [merged.seen, own.seen].compactMap(\.self).max()
+            merged.take(own)
             return .device(merged)
         case (.invitation(var merged), .invitation(let own)):
             if own.taken > merged.taken { (merged.taken, merged.recent) = (own.taken, own.recent) }

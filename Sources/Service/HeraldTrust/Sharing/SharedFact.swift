@@ -90,6 +90,9 @@ package struct SharedFile: Hashable, Sendable, Codable {
         case deviceAuthority = "device-authority"
         /// The certificate that clients trust.
         case authority = "ca"
+        case announcementKey = "announcement-key"
+        /// The newest announcement to devices.
+        case announcement
         // Shared only if the key of their authority is kept elsewhere; if not, each node signs its own list.
         case providerList = "provider-crl"
         case deviceList = "device-crl"
@@ -147,6 +150,13 @@ package struct SharedDevice: Hashable, Sendable, Codable {
     /// As ``DeviceLabels/lines``.
     package private(set) var labels: String
     package private(set) var labelsRevision: Int64
+    /// As ``EnrolledDevice/announcement``.
+    package private(set) var announcement: Int64
+    /// As ``EnrolledDevice/seen``.
+    package var seen: Int64?
+    /// As ``EnrolledDevice/kept``.
+    package private(set) var kept: Data?
+    package private(set) var keptRevision: Int64
     /// By their expiry.
     package private(set) var certificates: [Certificate] = []
 
@@ -158,13 +168,27 @@ package struct SharedDevice: Hashable, Sendable, Codable {
         invitation = device.invitation
         labels = device.labels.lines
         labelsRevision = device.labels.revision
+        announcement = device.announcement
+        seen = device.seen?.milliseconds
+        kept = device.kept.certificate.map { Data($0) }
+        keptRevision = device.kept.revision
         add(device.certificates.map { Certificate(serial: $0.serial, expires: $0.expires.milliseconds) })
     }
 
-    /// Takes another node's labels if they are newer.
-    mutating func take(labelsOf other: SharedDevice) {
+    /// Takes another node's labels and announcement if they are newer.
+    mutating func take(_ other: SharedDevice) {
+        // A device's own word counts more than that of the operator, which is negative.
+        announcement =
+            max(announcement, other.announcement) > 0
+            ? max(announcement, other.announcement) : min(announcement, other.announcement)
         guard other.labelsRevision > labelsRevision else { return }
         (labels, labelsRevision) = (other.labels, other.labelsRevision)
+    }
+
+    /// Takes the certificate that another node keeps if it is newer.
+    mutating func take(keptOf other: SharedDevice) {
+        guard other.keptRevision > keptRevision else { return }
+        (kept, keptRevision) = (other.kept, other.keptRevision)
     }
 
     mutating func add(_ others: [Certificate]) {
@@ -186,6 +210,9 @@ package struct SharedInvitation: Hashable, Sendable, Codable {
 
     package let id: String
     package let name: String?
+    package let device: String?
+    /// As ``DeviceLabels/lines``.
+    package let labels: String
     package let digest: Data
     package let created: Int64
     package let expires: Int64
@@ -198,6 +225,8 @@ package struct SharedInvitation: Hashable, Sendable, Codable {
     package init(_ invitation: Invitation) {
         id = invitation.id
         name = invitation.name
+        device = invitation.device?.name
+        labels = DeviceLabels.lines(invitation.labels)
         digest = Data(invitation.digest)
         created = invitation.created.milliseconds
         expires = invitation.expires.milliseconds

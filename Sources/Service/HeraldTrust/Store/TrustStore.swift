@@ -51,10 +51,20 @@ package protocol TrustStore: Sendable {
     func add(_ device: EnrolledDevice, invitation: String?) async throws -> Bool
 
     /// Adds a certificate to a device that has fewer than `limit` certificates that are valid at `now`.
-    /// - Returns: false if it has more, is unknown, or is revoked.
+    /// - Parameters:
+    ///   - device: The device.
+    ///   - certificate: The certificate.
+    ///   - kept: The certificate in DER, to be kept; nil if nothing is kept any longer.
+    ///   - use: The use of an invitation for this device; nil without one, or if it is decided elsewhere.
+    ///   - limit: The most valid certificates.
+    ///   - now: The present moment.
+    /// - Returns: false if it has more, is unknown, or is revoked, or if the invitation is unknown, used up or withdrawn.
+    /// - Throws: ``TrustError``.
     func renew(
         _ device: DeviceID,
         with certificate: EnrolledDevice.Certificate,
+        kept: [UInt8]?,
+        use: (invitation: String, Invitation.Use)?,
         limit: Int,
         now: WallTime
     ) async throws
@@ -65,6 +75,13 @@ package protocol TrustStore: Sendable {
 
     func device(_ id: DeviceID) async throws -> EnrolledDevice?
 
+    /// The devices that are not revoked, by whether they have an announcement.
+    func announcementCounts(_ version: Int64, now: WallTime) async throws -> AnnouncementCounts
+
+    /// Records that the operator has told devices of an announcement by hand; those that follow announcements are left out.
+    /// - Returns: The number of the devices that were told.
+    func tell(_ devices: [DeviceID], of version: Int64) async throws -> Int
+
     /// Revokes a device.
     /// - Returns: false if it is unknown or revoked.
     func revokeDevice(_ id: DeviceID, at moment: WallTime) async throws -> Bool
@@ -74,6 +91,8 @@ package protocol TrustStore: Sendable {
     func setLabels(_ labels: [String: String], of id: DeviceID) async throws -> Bool
 
     /// Notes connections of devices; those that are not in the ledger are left out.
+    ///
+    /// The first connection of a device ends its ``EnrolledDevice/kept``.
     func note(_ sightings: [DeviceSighting]) async throws
 
     // MARK: - Invitations

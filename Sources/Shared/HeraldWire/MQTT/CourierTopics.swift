@@ -13,6 +13,8 @@ package enum CourierTopic: Hashable, Sendable {
     case settings(Topic)
     /// `device/power`: whether the device saves power.
     case power
+    /// `device/service`: what the service announces; from the device, the announcement that it has.
+    case service
     /// `channels/<bundle id>/<channel id>`: broadcasts.
     case channel(bundle: Topic, id: String)
 
@@ -25,6 +27,7 @@ package enum CourierTopic: Hashable, Sendable {
         case (.apps, let topic?, "settings"?): self = .settings(topic)
         case (.channels, let topic?, let id?) where CourierLevels.isChannel(id): self = .channel(bundle: topic, id: id)
         case (.power, _, _): self = .power
+        case (.service, _, _): self = .service
         default: return nil
         }
     }
@@ -35,6 +38,7 @@ package enum CourierTopic: Hashable, Sendable {
         case .token(let topic): "apps/\(topic.name)/token"
         case .settings(let topic): "apps/\(topic.name)/settings"
         case .power: "device/power"
+        case .service: "device/service"
         case .channel(let bundle, let id): "channels/\(bundle.name)/\(id)"
         }
     }
@@ -50,6 +54,8 @@ package enum CourierFilter: Hashable, Sendable {
     case everything(Topic)
     /// `channels/<bundle id>/<channel id>`.
     case channel(bundle: Topic, id: String)
+    /// `device/service`.
+    case service
 
     /// Reads a topic filter; nil for every other filter.
     package init?(_ filter: String) {
@@ -59,12 +65,14 @@ package enum CourierFilter: Hashable, Sendable {
         case (.apps, let topic?, "token"?): self = .token(topic)
         case (.apps, let topic?, "#"?): self = .everything(topic)
         case (.channels, let topic?, let id?) where CourierLevels.isChannel(id): self = .channel(bundle: topic, id: id)
+        case (.service, _, _): self = .service
         default: return nil
         }
     }
 
     package var name: String {
         switch self {
+        case .service: CourierTopic.service.name
         case .notifications(let topic): "apps/\(topic.name)"
         case .token(let topic): "apps/\(topic.name)/token"
         case .everything(let topic): "apps/\(topic.name)/#"
@@ -72,11 +80,11 @@ package enum CourierFilter: Hashable, Sendable {
         }
     }
 
-    /// The app that the filter registers; nil for a channel.
+    /// The app that the filter registers; nil for a channel and `device/service`.
     package var app: Topic? {
         switch self {
         case .notifications(let topic), .token(let topic), .everything(let topic): topic
-        case .channel: nil
+        case .channel, .service: nil
         }
     }
 
@@ -88,14 +96,14 @@ package enum CourierFilter: Hashable, Sendable {
     package var matchesNotifications: Bool {
         switch self {
         case .notifications, .everything: true
-        case .token, .channel: false
+        case .token, .channel, .service: false
         }
     }
 
     package var matchesToken: Bool {
         switch self {
         case .token, .everything: true
-        case .notifications, .channel: false
+        case .notifications, .channel, .service: false
         }
     }
 }
@@ -130,7 +138,7 @@ package enum CourierFilterFault: Hashable, Sendable {
 
 /// The levels of a topic name or filter.
 private struct CourierLevels {
-    enum Head { case apps, channels, power }
+    enum Head { case apps, channels, power, service }
 
     let head: Head
     let topic: Topic?
@@ -166,6 +174,10 @@ private struct CourierLevels {
         case let name where name.elementsEqual("channels".utf8): head = .channels
         case let name where name.elementsEqual("device".utf8) && tail == nil && middle.elementsEqual("power".utf8):
             head = .power
+            topic = nil
+            return
+        case let name where name.elementsEqual("device".utf8) && tail == nil && middle.elementsEqual("service".utf8):
+            head = .service
             topic = nil
             return
         default: return nil

@@ -44,6 +44,7 @@ extension MQTTProperties {
         first { if case .requestProblemInformation(let value) = $0 { value } else { nil } }
     }
     package var reasonString: String? { first { if case .reasonString(let value) = $0 { value } else { nil } } }
+    package var serverReference: String? { first { if case .serverReference(let value) = $0 { value } else { nil } } }
     package var receiveMaximum: UInt16? { first { if case .receiveMaximum(let value) = $0 { value } else { nil } } }
     package var topicAlias: UInt16? { first { if case .topicAlias(let value) = $0 { value } else { nil } } }
     package var maximumPacketSize: UInt32? {
