@@ -106,7 +106,8 @@ export default class Inbox {
       h("div", { key: "head", class: "page-head" }, h("h1", null, t("place.inbox")), h("p", { class: "quiet list-only" }, this.catching && !isOff && t("inbox.kept", { n: number(this.catching.messages), limit: number(this.catching.limit) })),
         app.may("sender") && items?.length > 0 && button(t("inbox.clear"), () => this.askClear(), { kind: "list-only" })),
       this.switch(isOff),
-      !isOff && h("div", { key: "filter", class: "box find list-only" }, form(() => app.setQuery({ q: this.typed.trim(), open: null }), { class: "find-row", role: "search" },
+      // Before it is known whether anything is caught, a key would go to a form that is about to leave.
+      this.catching && !isOff && h("div", { key: "filter", class: "box find list-only" }, form(() => app.setQuery({ q: this.typed.trim(), open: null }), { class: "find-row", role: "search" },
         field("inbox-q", t("inbox.find"), this.typed, (value) => (this.typed = value), { type: "search", kind: "bare find-wide", placeholder: "tag:login-test" }), h("button", { type: "submit", class: "button" }, t("find.send")))),
       failure && failureNote(failure, () => this.start()),
       !items ? !failure && loading() : items.length === 0 ? !isOff && this.nothing() : h("div", { key: "columns", class: "columns" }, this.list(), this.detail()),
