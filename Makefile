@@ -32,7 +32,7 @@ SOURCES = Package.swift Sources Tests $(wildcard Examples/*/Package.swift Exampl
 
 # What Herald links against; what the tests drive it with; what the benchmarks compare it with.
 LIBRARIES = libjemalloc-dev libnghttp2-dev libpq-dev libsqlite3-dev pkg-config $(if $(filter release,$(CONFIGURATION)),python3)
-PEERS = binutils chromium chromium-driver curl dbus-daemon fish gcc groff-base haproxy iproute2 libfaketime openssl mosquitto mosquitto-clients nginx-light nghttp2-client nghttp2-server pgbouncer postgresql socat spin sqlite3 strace systemd \
+PEERS = binutils chromium chromium-driver curl dbus-daemon fish gcc groff-base haproxy iproute2 libfaketime openssl mosquitto mosquitto-clients nginx-light nghttp2-client nghttp2-server node-mqtt paho.mqtt.c-examples pgbouncer postgresql socat spin sqlite3 strace systemd \
 	prometheus python3 python3-dbusmock python3-venv tinyproxy xxd zsh
 # What the virtual machine of `make soak` needs beside a kernel.
 GUEST = busybox-static cpio e2fsprogs libeatmydata1 qemu-system-x86

@@ -1,5 +1,6 @@
 import Crypto
 import CryptoExtras
+import Foundation
 package import SwiftASN1
 package import X509
 
@@ -17,9 +18,12 @@ package enum KeyAlgorithm: String, CustomStringConvertible {
     package init(_ node: ASN1Node?) {
         let identifiers = (DERElement(node)?.members ?? []).map { try? ASN1ObjectIdentifier(derEncoded: $0) }
         switch identifiers.first ?? nil {
-        case .AlgorithmIdentifier.idEcPublicKey? where identifiers.count == 2 && identifiers[1] == nil:
-            self = .explicitCurve
-        case .AlgorithmIdentifier.idEcPublicKey?: self.init(curve: identifiers.dropFirst().first ?? nil)
+        case .AlgorithmIdentifier.idEcPublicKey?:
+            guard let curve = DERElement(node)?.members.dropFirst().first else {
+                self = .other
+                return
+            }
+            self.init(curve: curve)
         case .AlgorithmIdentifier.rsaEncryption?: self = .rsa
         case Self.ed25519Identifier?: self = .ed25519
         default: self = .other
@@ -29,15 +33,18 @@ package enum KeyAlgorithm: String, CustomStringConvertible {
     /// RFC 8410 §3.
     private static let ed25519Identifier: ASN1ObjectIdentifier = [1, 3, 101, 112]
 
-    /// - Parameter curve: nil for parameters that are not a name.
-    init(curve: ASN1ObjectIdentifier?) {
-        switch curve {
-        case .NamedCurves.secp256r1: self = .p256
-        case .NamedCurves.secp384r1: self = .p384
-        case .NamedCurves.secp521r1: self = .p521
+    /// - Parameter curve: `ECParameters` (RFC 5480 §2.1.1): a name, or the parameters themselves.
+    init(curve: ASN1Node) {
+        switch try? ASN1ObjectIdentifier(derEncoded: curve) {
+        case .NamedCurves.secp256r1?: self = .p256
+        case .NamedCurves.secp384r1?: self = .p384
+        case .NamedCurves.secp521r1?: self = .p521
+        case nil: self = .explicitCurve
         default: self = .other
         }
     }
+
+    var isCurve: Bool { self == .p256 || self == .p384 || self == .p521 }
 
     package var description: String { rawValue }
 }
@@ -52,60 +59,40 @@ package struct PEMPrivateKey: Sendable {
     /// - Parameters:
     ///   - element: The key.
     ///   - curve: DER of the file's EC PARAMETERS, for a key of SEC 1 that names no curve.
-    /// - Returns: nil if it is damaged.
+    /// - Returns: nil if it is damaged, or contradicts itself: in its version, curve or public key.
     static func read(_ element: DERElement, curve: [UInt8]?) -> PEMPrivateKey? {
         let members = element.members
-        guard members.count > 1 else { return nil }
-        guard members[1].identifier == .sequence else {
-            return readLegacy(element, curve: curve.flatMap { try? ASN1ObjectIdentifier(derEncoded: $0) })
+        guard members.count > 1, let version = try? Int(derEncoded: members[0]) else { return nil }
+        switch members[1].identifier {
+        case .sequence: return (0...1).contains(version) ? readPKCS8(element) : nil
+        case .octetString:
+            guard let key = ECPrivateKey(element) else { return nil }
+            guard let name = key.curve ?? curve.flatMap({ try? DER.parse($0) }) else {
+                return PEMPrivateKey(algorithm: .other, der: element.encoded)
+            }
+            let algorithm = KeyAlgorithm(curve: name)
+            guard algorithm.isCurve else { return PEMPrivateKey(algorithm: algorithm, der: element.encoded) }
+            return key.pkcs8(algorithm).map { PEMPrivateKey(algorithm: algorithm, der: $0) }
+        default:
+            // Nine numbers of RSA, or the six of DSA.
+            guard version == 0 else { return nil }
+            return PEMPrivateKey(algorithm: members.count >= 9 ? .rsa : .other, der: element.encoded)
         }
+    }
+
+    private static func readPKCS8(_ element: DERElement) -> PEMPrivateKey? {
+        let members = element.members
         let algorithm = KeyAlgorithm(members[1])
         let inner = members.count > 2 ? (try? ASN1OctetString(derEncoded: members[2])).map { Array($0.bytes) } : nil
         switch algorithm {
         case .p256, .p384, .p521:
-            guard let own = inner.flatMap({ DERElement($0) })?.members, own.count > 1 else { return nil }
-            return pkcs8(algorithm, scalar: own[1]).map { PEMPrivateKey(algorithm: algorithm, der: $0) }
-        case .rsa: return inner.map { PEMPrivateKey(algorithm: algorithm, der: $0) }
+            guard let key = ECPrivateKey(inner.flatMap { DERElement($0) }) else { return nil }
+            guard key.curve.map({ KeyAlgorithm(curve: $0) == algorithm }) ?? true else { return nil }
+            return key.pkcs8(algorithm).map { PEMPrivateKey(algorithm: algorithm, der: $0) }
+        case .rsa:
+            let key = inner.flatMap { DERElement($0) }.flatMap { read($0, curve: nil) }
+            return key?.algorithm == .rsa ? key : nil
         case .ed25519, .other, .explicitCurve: return PEMPrivateKey(algorithm: algorithm, der: element.encoded)
-        }
-    }
-
-    /// Reads a key of SEC 1 or PKCS#1.
-    private static func readLegacy(_ element: DERElement, curve: ASN1ObjectIdentifier?) -> PEMPrivateKey {
-        guard element.members[1].identifier == .octetString else {
-            // Nine numbers of RSA, or the six of DSA.
-            return PEMPrivateKey(algorithm: element.members.count >= 9 ? .rsa : .other, der: element.encoded)
-        }
-        var curve = curve
-        for member in element.members.dropFirst(2) where member.identifier == Self.parameters {
-            guard case .constructed(let parts) = member.content, let own = Array(parts).first else { continue }
-            guard let named = try? ASN1ObjectIdentifier(derEncoded: own) else {
-                return PEMPrivateKey(algorithm: .explicitCurve, der: element.encoded)
-            }
-            curve = named
-        }
-        let algorithm = KeyAlgorithm(curve: curve)
-        return PEMPrivateKey(
-            algorithm: algorithm,
-            der: pkcs8(algorithm, scalar: element.members[1]) ?? element.encoded
-        )
-    }
-
-    /// `parameters [0]` of an ECPrivateKey.
-    private static let parameters = ASN1Identifier(tagWithNumber: 0, tagClass: .contextSpecific)
-
-    /// PKCS#8 of a private scalar, which some tools write without its leading zeros.
-    private static func pkcs8(_ algorithm: KeyAlgorithm, scalar node: ASN1Node) -> [UInt8]? {
-        guard let bytes = (try? ASN1OctetString(derEncoded: node))?.bytes.drop(while: { $0 == 0 }) else { return nil }
-        func padded(to size: Int) -> [UInt8] { Array(repeating: 0, count: max(0, size - bytes.count)) + bytes }
-        return switch algorithm {
-        case .p256:
-            (try? P256.Signing.PrivateKey(rawRepresentation: padded(to: 32))).map { Array($0.derRepresentation) }
-        case .p384:
-            (try? P384.Signing.PrivateKey(rawRepresentation: padded(to: 48))).map { Array($0.derRepresentation) }
-        case .p521:
-            (try? P521.Signing.PrivateKey(rawRepresentation: padded(to: 66))).map { Array($0.derRepresentation) }
-        case .rsa, .ed25519, .other, .explicitCurve: nil
         }
     }
 
@@ -118,5 +105,54 @@ package struct PEMPrivateKey: Sendable {
     package var certificateKey: Certificate.PrivateKey? {
         if algorithm == .rsa { return (try? _RSA.Signing.PrivateKey(derRepresentation: der)).map { .init($0) } }
         return try? Certificate.PrivateKey(derBytes: der)
+    }
+}
+
+/// A private key of an elliptic curve (RFC 5915 §3): the whole file, or the inner part of PKCS#8.
+private struct ECPrivateKey {
+    private let scalar: ArraySlice<UInt8>
+    /// The curve's name or parameters; nil if only what surrounds the key names it.
+    let curve: ASN1Node?
+    private let publicKey: ArraySlice<UInt8>?
+
+    init?(_ element: DERElement?) {
+        guard let members = element?.members, members.count > 1, (try? Int(derEncoded: members[0])) == 1,
+            let scalar = try? ASN1OctetString(derEncoded: members[1])
+        else { return nil }
+        func tagged(_ number: UInt) -> ASN1Node? {
+            let identifier = ASN1Identifier(tagWithNumber: number, tagClass: .contextSpecific)
+            guard case .constructed(let parts)? = members.first(where: { $0.identifier == identifier })?.content else {
+                return nil
+            }
+            return Array(parts).first
+        }
+        self.scalar = scalar.bytes
+        curve = tagged(0)
+        publicKey = tagged(1).flatMap { (try? ASN1BitString(derEncoded: $0))?.bytes }
+    }
+
+    /// PKCS#8 of the key; nil if the scalar is none of the curve, or has another public key.
+    ///
+    /// Some tools write a scalar without its leading zeros.
+    func pkcs8(_ algorithm: KeyAlgorithm) -> [UInt8]? {
+        let bytes = scalar.drop { $0 == 0 }
+        func padded(to size: Int) -> [UInt8] { Array(repeating: 0, count: max(0, size - bytes.count)) + bytes }
+        switch algorithm {
+        case .p256:
+            guard let key = try? P256.Signing.PrivateKey(rawRepresentation: padded(to: 32)) else { return nil }
+            return agrees(key.publicKey.x963Representation) ? Array(key.derRepresentation) : nil
+        case .p384:
+            guard let key = try? P384.Signing.PrivateKey(rawRepresentation: padded(to: 48)) else { return nil }
+            return agrees(key.publicKey.x963Representation) ? Array(key.derRepresentation) : nil
+        case .p521:
+            guard let key = try? P521.Signing.PrivateKey(rawRepresentation: padded(to: 66)) else { return nil }
+            return agrees(key.publicKey.x963Representation) ? Array(key.derRepresentation) : nil
+        case .rsa, .ed25519, .other, .explicitCurve: return nil
+        }
+    }
+
+    /// Whether the public key beside the scalar is that of the scalar; one in compressed form is not compared.
+    private func agrees(_ own: Data) -> Bool {
+        publicKey.map { $0.count != own.count || $0.elementsEqual(own) } ?? true
     }
 }
