@@ -25,7 +25,7 @@ from store_figures import store
 
 # The groups of measurements, and the figures of each. A run can name either.
 GROUPS = {
-    gateway: ["gateway", "gateway_sync_1ms", "gateway_sync_5ms"],
+    gateway: ["gateway", "gateway_p99", "gateway_sync_1ms", "gateway_sync_5ms"],
     gateway_loops: ["gateway_loops"],
     gateway_connected: ["gateway_connected"],
     accept: ["accept", "accept_nginx"],
@@ -35,9 +35,9 @@ GROUPS = {
     courier_loops: ["courier_loops"],
     courier_many: ["courier_9000"],
     broadcast: ["broadcast"],
-    handshakes: ["handshake_full", "handshake_resumed"],
-    reconnect: ["reconnect"],
-    idle_memory: ["idle_memory", "idle_memory_churn"],
+    handshakes: ["handshake_full", "handshake_full_limit", "handshake_resumed", "handshake_resumed_limit"],
+    reconnect: ["reconnect", "reconnect_limit"],
+    idle_memory: ["idle_memory", "idle_memory_limit", "idle_memory_churn", "idle_memory_churn_limit"],
     store: ["store", "store_sync_1ms", "store_sync_5ms", "store_queue"],
     nats: ["nats"],
     cluster: ["cluster_commit", "cluster_elsewhere", "cluster_elsewhere_nats", "cluster_elsewhere_p50", "cluster_nodes_2", "cluster_nodes_3",

@@ -10,7 +10,7 @@ from loads import (CONNECTIONS, STREAMS, DeviceLoad, H2load, Requests, Window, d
 from machine import RELEASE, WORK, private_memory, undisturbed
 from provider_figures import DAY, TOPIC, UNIT
 from report import median, times
-from servers import Courier, Herald, Mosquitto
+from servers import Courier, Herald, Limit, Mosquitto
 
 APPS = [f"{TOPIC}.app{number}" for number in range(5)]
 # Notifications per second at which latency is measured.
@@ -127,15 +127,16 @@ def courier_many(settings, report):
 
 def handshakes(settings, report):
     """TLS 1.3 handshakes with client certificates: how many one core of the server could do."""
-    outcomes = {kind: ([], []) for kind in ("full", "resumed")}
+    outcomes = {kind: ([], [], []) for kind in ("full", "resumed")}
     with Herald(WORK / "handshakes", settings.identities.data) as herald, \
-            Mosquitto(WORK / "mosquitto-handshakes", settings.identities) as mosquitto:
+            Mosquitto(WORK / "mosquitto-handshakes", settings.identities) as mosquitto, \
+            Limit(WORK / "limit-handshakes", settings.identities) as limit:
         for _ in range(settings.rounds):
-            for kind, (ours, peer) in outcomes.items():
-                resumed = kind == "resumed"
-                ours.append(shake_hands(herald, herald.port("device"), herald.ca, settings.identities, 3, resumed))
-                peer.append(shake_hands(mosquitto, mosquitto.port, mosquitto.ca, settings.identities, 3, resumed))
-    for kind, (ours, peer) in outcomes.items():
+            for kind, found in outcomes.items():
+                for (server, port), results in zip(
+                        ((herald, herald.port("device")), (mosquitto, mosquitto.port), (limit, limit.port)), found):
+                    results.append(shake_hands(server, port, server.ca, settings.identities, 3, kind == "resumed"))
+    for kind, (ours, peer, least) in outcomes.items():
         # The load may be busier than the server: what counts is the server's CPU.
         report.figure(f"handshake_{kind}", [1e6 / o["cpu_us"] for o in ours], [1e6 / o["cpu_us"] for o in peer],
                       "handshakes/CPU second", "mosquitto",
@@ -143,15 +144,18 @@ def handshakes(settings, report):
                                      f"server {median(found, 'busy'):.0%} and load {median(found, 'load_busy'):.0%} of a core"
                                      for name, found in (("ours", ours), ("mosquitto", peer))))
         report.say(f"from connecting to the end of the connection: {times(ours, peer, 'mosquitto')}")
+        report.figure(f"handshake_{kind}_limit", [o["cpu_us"] for o in ours], [o["cpu_us"] for o in least], "us CPU each", "limit",
+                      lower_is_better=True)
 
 
 def reconnect(settings, report):
     """Devices lose the server, which stops and starts again; all come back with a full handshake and get what waits: one
     notification for each of their apps; with mosquitto, which keeps its sessions in a file, as many."""
     devices, identities = settings.reconnect, settings.identities
-    ours, peer = [], []
+    ours, peer, least = [], [], []
     with Herald(WORK / "reconnect", identities.data) as herald, \
-            Mosquitto(WORK / "mosquitto-reconnect", identities, persistence=True) as mosquitto:
+            Mosquitto(WORK / "mosquitto-reconnect", identities, persistence=True) as mosquitto, \
+            Limit(WORK / "limit-reconnect", identities, messages=len(APPS)) as limit:
         tokens = device_tokens(herald.port("device"), herald.ca, identities, devices, APPS, keep_session=True)
         bearer, expiration = herald.provider_token(), int(time.time()) + DAY
         requests = [Requests(WORK / f"reconnect-{app}", tokens[app], bearer, app, expiration) for app in APPS]
@@ -169,9 +173,13 @@ def reconnect(settings, report):
                 publisher.ask("each")
             mosquitto.restart()
             peer.append(_drain(mosquitto, mosquitto.port, settings, topics))
+            limit.restart()
+            least.append(_drain(limit, limit.port, settings, topics))
     report.rates("reconnect", ours, peer, "devices/s", "mosquitto",
                  f"{devices:,} devices, {len(APPS)} notifications each, full handshakes, 48 at a time")
     report.say(f"from connecting to the last of what waits: {times(ours, peer, 'mosquitto')}")
+    report.figure("reconnect_limit", [o["cpu_us"] for o in ours], [o["cpu_us"] for o in least], "us CPU each", "limit",
+                  lower_is_better=True)
 
 
 def _drain(server, port, settings, subscribe):
@@ -186,19 +194,23 @@ def _drain(server, port, settings, subscribe):
 
 def idle_memory(settings, report):
     """Private memory per idle connection: fresh, and after half of them went and as many others came."""
-    ours, peer = [], []
+    ours, peer, least = [], [], []
     for place in range(settings.idle_rounds):
         with Herald(WORK / f"idle-{place}", settings.identities.data) as herald:
             ours.append(_memory(herald, herald.port("device"), settings, f"apps/{TOPIC}/#"))
         shutil.rmtree(herald.folder)
         with Mosquitto(WORK / f"mosquitto-idle-{place}", settings.identities) as mosquitto:
             peer.append(_memory(mosquitto, mosquitto.port, settings, "d/{n}"))
+        with Limit(WORK / f"limit-idle-{place}", settings.identities) as limit:
+            least.append(_memory(limit, limit.port, settings, "d/{n}"))
     for place, name in enumerate(("idle_memory", "idle_memory_churn")):
         note = f"{settings.idle:,} connections, one registration each"
         if place == 1:
             note += f", of which {settings.idle // 2:,} went and as many others came"
         report.figure(name, [o[place] for o in ours], [o[place] for o in peer], "KiB per connection", "mosquitto",
                       lower_is_better=True, note=note)
+        report.figure(f"{name}_limit", [o[place] for o in ours], [o[place] for o in least], "KiB per connection", "limit",
+                      lower_is_better=True)
 
 
 def _memory(server, port, settings, subscribe):

@@ -12,7 +12,7 @@ import time
 import urllib.request
 
 from identities import last_pem, provider_token
-from machine import ON_SERVER_CORE, RELEASE
+from machine import ON_SERVER_CORE, RELEASE, ROOT, WORK
 
 TEAM = "BENCH00001"
 
@@ -266,4 +266,24 @@ user {"root" if os.getuid() == 0 else ""}
         if not first:
             self.stop()
         self.start(["mosquitto", "-c", self.folder / "mosquitto.conf"])
+        self.await_port(self.port)
+
+
+class Limit(Server):
+    """`tls_limit`, what TLS and the kernel alone take, built from the release build's own BoringSSL; on the same authorities."""
+
+    def __init__(self, folder, identities, messages=0):
+        super().__init__(folder)
+        program, self.port, self.ca = WORK / "tls_limit", free_port(), identities.data / "ca.pem"
+        library = ROOT / ".build" / "checkouts" / "swift-nio-ssl" / "Sources" / "CNIOBoringSSL" / "include"
+        objects = [str(path) for path in (RELEASE / "CNIOBoringSSL.build").rglob("*.o")]
+        subprocess.run(["cc", "-O2", "-o", str(program), str(ROOT / "Benchmarks" / "tls_limit.c"), f"-I{library}", *objects,
+                        "-ljemalloc", "-lstdc++", "-lpthread"], check=True)
+        self.command = [program, self.port, identities.data / "trust" / "server.pem", identities.authority, messages]
+        self.restart(first=True)
+
+    def restart(self, first=False):
+        if not first:
+            self.stop()
+        self.start(self.command)
         self.await_port(self.port)
