@@ -10,7 +10,7 @@ import threading
 #: Neighbouring samples are not independent: memory stays on a level, and a file grows by pages. The medians of so many blocks are
 #: closer to it, and robust against a peak.
 BLOCKS = 24
-#: Of the normal distribution, for 99 % on both sides: a run has about ten series.
+#: Of the normal distribution, for 99 % on both sides: a run has ten series, or forty.
 QUANTILE = 2.576
 
 
@@ -50,11 +50,11 @@ def levels(values):
 
 
 class Watch(threading.Thread):
-    """Takes a sample of a process every few seconds."""
+    """Takes a sample every few seconds: what `take` returns, figures by name."""
 
-    def __init__(self, pid, files, clock, interval=2):
+    def __init__(self, take, clock, interval=2):
         super().__init__(daemon=True)
-        self.pid, self.files, self.clock, self.interval = pid, files, clock, interval
+        self.take, self.clock, self.interval = take, clock, interval
         self.times = []
         #: The samples of each series.
         self.series = {}
@@ -62,7 +62,7 @@ class Watch(threading.Thread):
         self._is_over = threading.Event()
 
     def sample(self):
-        for name, value in measure(self.pid, self.files).items():
+        for name, value in self.take().items():
             self.series.setdefault(name, []).append(value)
         self.times.append(self.clock())
 

@@ -187,6 +187,10 @@ PARTS = {
         "test_slopes.py::test_nothing_grows", "ten seconds of coming and going, all in one batch",
         "memory, descriptors, threads and files do not grow", 0, 1_000_000, 10, 60,
     ),
+    "cluster-slopes": Part(
+        "test_cluster_slopes.py::test_nothing_grows_in_a_cluster", "ten seconds of coming and going at three nodes, all in one batch",
+        "nodes and NATS servers do not grow", 0, 1_000_000, 10, 60,
+    ),
 }
 
 
