@@ -137,10 +137,10 @@ class Herald(OwnServer):
         return provider_token(key, key.stem.removeprefix("AuthKey_"), TEAM)
 
     def counters(self):
-        """The metrics without labels."""
+        """The metrics by name and labels."""
         url = f"http://127.0.0.1:{self.listeners['console']}/metrics"
         with urllib.request.urlopen(url, timeout=10) as answer:
-            return {name: float(value) for name, value in re.findall(r"^(\w+) ([\d.e+]+)$", answer.read().decode(), re.M)}
+            return {name: float(value) for name, value in re.findall(r"^(\w\S*) ([\d.e+]+)$", answer.read().decode(), re.M)}
 
 
 def slow_sync(milliseconds):
