@@ -7,6 +7,7 @@ those of `docs/operations/sizing.md`.
 import collections
 import contextlib
 import ipaddress
+import math
 import pathlib
 import re
 import resource
@@ -31,6 +32,8 @@ FIRST_ADDRESS = ipaddress.ip_address("127.0.0.1")
 RESERVE = 200
 PING = 300
 REVOKED = 1000
+# Seconds for which the services have no devices.
+EMPTY = 20
 # Bytes of this machine's memory for a device: both ends of its connection.
 DEVICE = 90 << 10
 
@@ -146,9 +149,10 @@ def crowd(settings, report):
         raise RuntimeError(f"{settings.crowd:,} devices take {settings.crowd * DEVICE >> 20:,} MiB; choose less by HERALD_BENCH_CROWD")
     with contextlib.ExitStack() as stack:
         heralds = [stack.enter_context(Herald(WORK / "crowd-0", settings.identities.data))]
-        limit = int(heralds[0].counters()['herald_connections_limit{listener="device"}'])
-        parts = -(-settings.crowd // limit)
+        limit = int(heralds[0].counters()['herald_connections_limit{listener="devices"}'])
+        parts = math.ceil(settings.crowd / limit)
         heralds += [stack.enter_context(Herald(WORK / f"crowd-{place}", settings.identities.data)) for place in range(1, parts)]
+        empty = _cores(heralds, EMPTY)
         memory, kernel, began = sum(private_memory(herald.pid) for herald in heralds), _memory("SUnreclaim"), time.monotonic()
         ends = [settings.crowd * place // parts for place in range(parts + 1)]
         found = _Crowd([_Part(stack, herald, settings, range(*ends[place:place + 2])) for place, herald in enumerate(heralds)], report)
@@ -161,7 +165,7 @@ def crowd(settings, report):
         time.sleep(5)
         report.say(f"memory of a device: {(found.memory() - memory) / each:.1f} KiB private, "
                    f"kernel {(_memory('SUnreclaim') - kernel) / 2 / each:.1f} KiB, its load {sum(private_memory(load.pid) for load in found.loads) / each:.1f} KiB")
-        _hold(found, settings.crowd_hold, report)
+        _hold(found, settings.crowd_hold, empty, report)
         providers = [Provider(part.herald, part.channel) for part in found.parts]
         found.to_all("a broadcast", lambda body: [provider.send(body) for provider in providers])
         found.to_all("one notification each", lambda body: [part.notify_each(body) for part in found.parts])
@@ -169,12 +173,19 @@ def crowd(settings, report):
         _revoke(found, settings.identities.pem, report)
 
 
-def _hold(found, seconds, report):
-    found.begin()
-    memory, cpu = found.memory(), found.cpu()
+def _cores(heralds, seconds):
+    """The cores that services use."""
+    before = sum(cpu_seconds(herald.pid) for herald in heralds)
     time.sleep(seconds)
-    cpu, pings = found.cpu() - cpu, found.devices / PING * seconds
-    report.say(f"held for {seconds} s: {cpu / seconds:.3f} cores, {cpu / pings * 1e6:.0f} us for each of {pings:,.0f} pings; "
+    return (sum(cpu_seconds(herald.pid) for herald in heralds) - before) / seconds
+
+
+def _hold(found, seconds, empty, report):
+    found.begin()
+    memory = found.memory()
+    cores, pings = _cores(found.heralds, seconds), found.devices / PING
+    report.say(f"held for {seconds} s: {cores:.3f} cores, {empty:.3f} without devices, so {(cores - empty) / pings * 1e6:.0f} us for each "
+               f"of {pings:,.0f} pings a second; "
                f"{(found.memory() - memory) / found.devices:+.0f} bytes each, {found.look()['lost']:.0f} lost")
 
 
@@ -182,7 +193,7 @@ def _restart(found, report):
     """All services end and start while a provider sends; a notification for each device waits before the first is back."""
     found.begin()
     for herald in found.heralds:
-        herald.options = [part for name, port in herald.listeners.items() if port for part in (f"--{name}-port", port)]
+        herald.keeps_ports = True
     sender = _Sender(found.parts[0])
     sender.start()
     time.sleep(1)
@@ -190,7 +201,7 @@ def _restart(found, report):
     for herald in found.heralds:
         herald.process.terminate()
     for herald in found.heralds:
-        herald.process.wait(timeout=120)
+        herald.process.wait(timeout=600)
     moments.append(time.monotonic())
     for herald in found.heralds:
         herald.serve()

@@ -15,6 +15,7 @@ from identities import last_pem, provider_token
 from machine import ON_SERVER_CORE, RELEASE
 
 TEAM = "BENCH00001"
+PORTS = ("api", "binary", "feedback", "device", "activation", "console")
 
 
 def free_port():
@@ -106,13 +107,14 @@ class Herald(OwnServer):
         shutil.copytree(data, folder)
         super().__init__(folder)
         self.sync_delay, self.release, self.loops, self.options = sync_delay, release, loops, options
+        self.keeps_ports = False
         self.serve()
 
     def serve(self):
         self.start_own(
             [
                 self.release / "herald", "serve", "--data", self.folder,
-                *(part for name in ("api", "binary", "feedback", "device", "activation", "console") for part in (f"--{name}-port", 0)),
+                *(part for name in PORTS for part in (f"--{name}-port", self.listeners[name] if self.keeps_ports else 0)),
                 *self.options,
             ],
             slow_sync(self.sync_delay))
