@@ -331,7 +331,7 @@ class DeviceLoad:
     def connected(self):
         """Waits until all have reached their goal: their number, and the seconds that it took."""
         if self._connected is None:
-            self._connected = self.answer("connect")
+            self._connected = self._answer("connect")
         return self._connected
 
     def __enter__(self):
@@ -354,14 +354,11 @@ class DeviceLoad:
             self.process.wait()
 
     def ask(self, line):
-        self.tell(line)
-        return self.answer(line)
-
-    def tell(self, line):
         self.process.stdin.write(line + "\n")
         self.process.stdin.flush()
+        return self._answer(line)
 
-    def answer(self, what):
+    def _answer(self, what):
         for line in self.process.stdout:
             if line.startswith("{"):
                 return json.loads(line)
