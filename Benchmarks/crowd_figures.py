@@ -159,10 +159,12 @@ def crowd(settings, report):
         found = _Crowd([_Part(stack, herald, settings, range(*ends[place:place + 2])) for place, herald in enumerate(heralds)], report)
         each = found.devices * 1024
         report.say(f"{found.devices:,} devices at {parts} services of at most {limit:,}, "
-                   f"connected and registered after {time.monotonic() - began:.0f} s, {(found.cpu() - before) / found.devices * 1e6:.0f} us CPU each")
+                   f"connected and registered after {time.monotonic() - began:.0f} s, "
+                   f"{(found.cpu() - before) / found.devices * 1e6:.0f} us CPU each")
         time.sleep(5)
         report.say(f"memory of a device: {(found.memory() - memory) / each:.1f} KiB private, "
-                   f"kernel {(_memory('SUnreclaim') - kernel) / 2 / each:.1f} KiB, its load {sum(private_memory(load.pid) for load in found.loads) / each:.1f} KiB")
+                   f"kernel {(_memory('SUnreclaim') - kernel) / 2 / each:.1f} KiB, "
+                   f"its load {sum(private_memory(load.pid) for load in found.loads) / each:.1f} KiB")
         _hold(found, settings.crowd_hold, empty, report)
         providers = [Provider(part.herald, part.channel) for part in found.parts]
         found.to_all("a broadcast", lambda body: [provider.send(body) for provider in providers])
