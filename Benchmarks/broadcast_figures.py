@@ -17,12 +17,12 @@ PAUSE = 2
 
 
 class Provider(ProviderConnection):
-    """A connection that makes a channel and sends to it."""
+    """A connection that sends to a channel; without one it makes one."""
 
-    def __init__(self, herald):
+    def __init__(self, herald, channel=None):
         super().__init__(herald, herald.provider_token())
-        answer = self.ask(f"/1/apps/{TOPIC}/channels", b'{"message-storage-policy":0,"push-type":"LiveActivity"}')
-        self.channel = answer["apns-channel-id"]
+        self.channel = channel or self.ask(
+            f"/1/apps/{TOPIC}/channels", b'{"message-storage-policy":0,"push-type":"LiveActivity"}')["apns-channel-id"]
 
     @property
     def filter(self):

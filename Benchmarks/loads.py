@@ -309,17 +309,19 @@ def percentile(values, share):
 
 
 class DeviceLoad:
-    """Connected devices for as long as the `with` lasts; they obey `begin`, `end`, `publish`, `each` and `rest`."""
+    """Connected devices for as long as the `with` lasts; they obey the lines that DeviceLoad.swift names."""
 
     def __init__(self, port, ca, identities, devices, subscribe, first=0, publish="", publishers=0, topics=0, expect=0,
-                 keep_session=False):
-        self.command = _device_load(port, ca, identities, devices, subscribe, first, keep_session)
+                 keep_session=False, options=()):
+        self.command = _device_load(port, ca, identities, devices, subscribe, first, keep_session) + list(options)
         if publishers:
             self.command += ["--publish", publish, "--publishers", str(publishers), "--topics", str(topics)]
         self.command += ["--expect", str(expect)]
         self.process = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                         text=True)
         self._connected = None
+        #: With the option `--tokens`.
+        self.tokens = []
 
     @property
     def pid(self):
@@ -357,11 +359,12 @@ class DeviceLoad:
         return self._answer(line)
 
     def _answer(self, what):
-        line = self.process.stdout.readline()
-        if not line:
-            self.process.kill()
-            raise RuntimeError(f"the devices failed at '{what}': {self.process.stderr.read().strip()[-300:]}")
-        return json.loads(line)
+        for line in self.process.stdout:
+            if line.startswith("{"):
+                return json.loads(line)
+            self.tokens.append(line.split()[-1])
+        self.process.kill()
+        raise RuntimeError(f"the devices failed at '{what}': {self.process.stderr.read().strip()[-300:]}")
 
     def measure(self, server, seconds, load=(), counted="received"):
         """The number of messages that the devices receive within some seconds, or of `published` and acknowledged ones."""
@@ -385,7 +388,7 @@ def device_tokens(port, ca, identities, devices, topics, keep_session=False, fir
     """Connects so many devices once, from the number `first` on, registers them for the topics, and gives each topic's device tokens."""
     subscribe = ",".join(f"apps/{topic}/#" for topic in topics)
     command = [*_device_load(port, ca, identities, devices, subscribe, first, keep_session), "--tokens"]
-    run = subprocess.run(command, capture_output=True, text=True, timeout=300 + devices / 10)
+    run = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300 + devices / 10)
     found = {topic: [] for topic in topics}
     for topic, token in re.findall(r"^apps/(\S+)/token ([0-9a-f]{64})$", run.stdout, re.M):
         found[topic].append(token)

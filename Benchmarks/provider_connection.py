@@ -43,7 +43,10 @@ class ProviderConnection:
         self.socket.sendall(self.h2.data_to_send())
         answer = {}
         while True:
-            for event in self.h2.receive_data(self.socket.recv(65536)):
+            received = self.socket.recv(65536)
+            if not received:
+                raise ConnectionError("the service closed the connection")
+            for event in self.h2.receive_data(received):
                 if isinstance(event, h2.events.ResponseReceived):
                     answer = dict(event.headers)
                 if isinstance(event, h2.events.StreamEnded):

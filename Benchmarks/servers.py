@@ -15,6 +15,7 @@ from identities import last_pem, provider_token
 from machine import ON_SERVER_CORE, RELEASE, ROOT, WORK
 
 TEAM = "BENCH00001"
+PORTS = ("api", "binary", "feedback", "device", "activation", "console")
 
 
 def free_port():
@@ -106,13 +107,14 @@ class Herald(OwnServer):
         shutil.copytree(data, folder)
         super().__init__(folder)
         self.sync_delay, self.release, self.loops, self.options = sync_delay, release, loops, options
+        self.keeps_ports = False
         self.serve()
 
     def serve(self):
         self.start_own(
             [
                 self.release / "herald", "serve", "--data", self.folder,
-                *(part for name in ("api", "binary", "feedback", "device", "activation", "console") for part in (f"--{name}-port", 0)),
+                *(part for name in PORTS for part in (f"--{name}-port", self.listeners[name] if self.keeps_ports else 0)),
                 *self.options,
             ],
             slow_sync(self.sync_delay))
@@ -137,10 +139,10 @@ class Herald(OwnServer):
         return provider_token(key, key.stem.removeprefix("AuthKey_"), TEAM)
 
     def counters(self):
-        """The metrics without labels."""
+        """The metrics by name and labels."""
         url = f"http://127.0.0.1:{self.listeners['console']}/metrics"
         with urllib.request.urlopen(url, timeout=10) as answer:
-            return {name: float(value) for name, value in re.findall(r"^(\w+) ([\d.e+]+)$", answer.read().decode(), re.M)}
+            return {name: float(value) for name, value in re.findall(r"^(\w\S*) ([\d.e+]+)$", answer.read().decode(), re.M)}
 
 
 def slow_sync(milliseconds):

@@ -5,11 +5,18 @@ import NIOSSL
 
 /// Many connections to one server: all on one event loop, so that the load is one core.
 final class Fleet: Sendable {
-    private struct Member: Sendable {
-        let identity: Int
-        let settings: LoadClient.Settings
-        let publishing: Publishing?
-        let context: NIOSSLContext
+    /// A connection to be: who it is, and what it wants.
+    struct Member: Sendable {
+        fileprivate let identity: Int
+        fileprivate var settings: LoadClient.Settings
+        fileprivate let publishing: Publishing?
+        fileprivate let context: NIOSSLContext
+
+        func expecting(_ goal: LoadClient.Goal) -> Member {
+            var member = self
+            member.settings.goal = goal
+            return member
+        }
     }
 
     /// How many connections are on their way at one time: enough to keep a server busy, and fewer than the shortest
@@ -19,12 +26,14 @@ final class Fleet: Sendable {
     let statistics: Statistics
     private let group: any EventLoopGroup
     private let port: Int
+    private let source: SocketAddress?
     private let identities: String
     private let roots: NIOSSLTrustRoots
 
-    init(port: Int, authority: String, identities: String, statistics: Statistics) throws {
+    init(port: Int, from source: SocketAddress?, authority: String, identities: String, statistics: Statistics) throws {
         group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         self.port = port
+        self.source = source
         self.identities = identities
         self.statistics = statistics
         roots = .certificates(try NIOSSLCertificate.fromPEMFile(authority))
@@ -33,7 +42,7 @@ final class Fleet: Sendable {
     /// A connection's handle: used on the event loop only.
     typealias Handle = NIOLoopBound<LoadClient>
 
-    /// The connections of one call of ``connect(_:settings:publishing:)``, and what they took.
+    /// The connections of one call of ``connect(_:)``, and what they took.
     struct Connected {
         var handles: [Handle] = []
         /// Nanoseconds from the start of each connection to its goal.
@@ -41,16 +50,23 @@ final class Fleet: Sendable {
         /// Of all of them together.
         var seconds = 0.0
         var processor = 0.0
+
+        var figures: [String: Double] {
+            let sorted = latencies.sorted()
+            return [
+                "connected": Double(handles.count), "seconds": seconds, "load_cpu": processor,
+                "p50_ms": Statistics.percentile(0.5, of: sorted), "p99_ms": Statistics.percentile(0.99, of: sorted),
+            ]
+        }
     }
 
-    /// Connects as the devices of these numbers, once all their certificates and keys are read.
-    /// - Returns: The connections, once each has reached its goal; the reading of certificates is not in their times.
-    func connect(
+    /// The devices of these numbers, with their certificates and keys.
+    func members(
         _ numbers: Range<Int>,
         settings: (Int) -> LoadClient.Settings,
         publishing: (Int) -> Publishing? = { _ in nil }
-    ) async throws -> Connected {
-        let members = try numbers.map { number in
+    ) throws -> [Member] {
+        try numbers.map { number in
             Member(
                 identity: number,
                 settings: settings(number),
@@ -58,6 +74,10 @@ final class Fleet: Sendable {
                 context: try context(number)
             )
         }
+    }
+
+    /// Connects, and returns the connections once each has reached its goal.
+    func connect(_ members: [Member]) async throws -> Connected {
         let began = MonotonicTime.now
         let processor = ProcessorTime.seconds
         return try await withThrowingTaskGroup(of: (Handle, UInt64).self) { tasks in
@@ -112,7 +132,8 @@ final class Fleet: Sendable {
         let loop = group.next()
         let ready = loop.makePromise(of: Void.self)
         let statistics = statistics
-        let bootstrap = ClientBootstrap(group: loop).connectTimeout(.seconds(60))
+        var bootstrap = ClientBootstrap(group: loop).connectTimeout(.seconds(60))
+        if let source { bootstrap = bootstrap.bind(to: source) }
         do {
             let channel = try await bootstrap.channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {

@@ -20,9 +20,11 @@ final class LoadClient: ChannelInboundHandler {
     struct Settings: Sendable {
         let clientIdentifier: String
         let filters: [String]
-        let goal: Goal
+        var goal: Goal
         /// Whether the session outlives the connection; one that is there is not subscribed again.
         let keepsSession: Bool
+        /// Seconds between two pings; 0 for none.
+        let ping: Int
     }
 
     private let settings: Settings
@@ -87,7 +89,7 @@ final class LoadClient: ChannelInboundHandler {
             version: .v311,
             clientIdentifier: settings.clientIdentifier,
             isClean: !settings.keepsSession,
-            keepAlive: 600
+            keepAlive: settings.ping > 0 ? UInt16(clamping: settings.ping) : 600
         )
         send(.connect(connect), context)
     }
@@ -128,6 +130,7 @@ final class LoadClient: ChannelInboundHandler {
         switch packet {
         case .connack(let connack):
             guard connack.reasonCode == .success else { return fail(ChannelError.eof, context) }
+            if settings.ping > 0 { ping(every: .seconds(Int64(settings.ping)), context) }
             if settings.filters.isEmpty || connack.isSessionPresent {
                 if settings.goal == .subscribed { isReady() }
             } else {
@@ -162,6 +165,16 @@ final class LoadClient: ChannelInboundHandler {
             guard case .messages(let wanted) = settings.goal else { return }
             received += 1
             if received == wanted { isReady() }
+        }
+    }
+
+    /// The first one at any moment of the first interval, so that those of many devices are spread.
+    private func ping(every interval: TimeAmount, _ context: ChannelHandlerContext) {
+        let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
+        let first = TimeAmount.nanoseconds(.random(in: 0...interval.nanoseconds))
+        ticks = context.eventLoop.scheduleRepeatedTask(initialDelay: first, delay: interval) { _ in
+            let (client, context) = bound.value
+            client.send(.pingreq, context)
         }
     }
 

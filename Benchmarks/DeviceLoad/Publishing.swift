@@ -13,8 +13,10 @@ struct Publishing: Sendable {
     }
 
     let topics: [[UInt8]]
-    let window: Int
-    let payload: Int
+    /// How many are in flight at most.
+    let window = 64
+    /// Bytes.
+    let payload = 300
 
     private var pace = Pace.resting
     private var began = MonotonicTime.now
@@ -24,10 +26,8 @@ struct Publishing: Sendable {
     private var inFlight = 0
 
     /// Begins with the topic of number `first`, so that publishers begin at different ones.
-    init(topics: [[UInt8]], first: Int, window: Int, payload: Int) {
+    init(topics: [[UInt8]], first: Int) {
         self.topics = topics
-        self.window = window
-        self.payload = payload
         next = first
     }
 

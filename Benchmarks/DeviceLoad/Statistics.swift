@@ -59,12 +59,17 @@ final class Statistics: Sendable {
 
     /// Ends the measurement; nothing if none was begun.
     func end() -> [String: Double] {
+        defer { state.withLock { $0.began = nil } }
+        return soFar()
+    }
+
+    /// The measurement until now.
+    func soFar() -> [String: Double] {
         state.withLock { state in
             guard let began = state.began else { return [:] }
             let seconds = MonotonicTime.now.seconds(since: began.time)
             let processor = ProcessorTime.seconds - began.processor
             state.latencies.sort()
-            state.began = nil
             return [
                 "received": Double(state.received),
                 "published": Double(state.published),
@@ -72,6 +77,7 @@ final class Statistics: Sendable {
                 "rate": Double(state.received) / seconds,
                 "p50_ms": Statistics.percentile(0.5, of: state.latencies),
                 "p99_ms": Statistics.percentile(0.99, of: state.latencies),
+                "last_ms": Statistics.percentile(1, of: state.latencies),
                 "load_cpu": processor,
                 "lost": Double(state.lost),
             ]

@@ -95,7 +95,9 @@ private struct Ledger {
     private static func fill(_ path: String, issued: Int, revoked: Int, _ now: WallTime) throws {
         let time = now.milliseconds
         try DatabaseQueue(path: path).write { database in
-            let device = try database.makeStatement(sql: "INSERT INTO device VALUES (?, ?, NULL, ?, ?)")
+            let device = try database.makeStatement(
+                sql: "INSERT INTO device (number, id, created, revoked) VALUES (?, ?, ?, ?)"
+            )
             let certificate = try database.makeStatement(sql: "INSERT INTO device_certificate VALUES (?, 0, ?, ?)")
             for number in 1...max(1, issued) {
                 let id = String(UInt64.random(in: .min ... .max), radix: 36)
