@@ -25,8 +25,9 @@ from provider_connection import ProviderConnection, payload
 from provider_figures import DAY, TOPIC
 from servers import Herald
 
-# Devices of one load, which connect from an address of their own: it has 28,000 ports.
-FLEET = 16_000
+# Devices of one load, which connect from an address of their own: it has 28,000 ports, and those of before a restart may still
+# wait when they come back.
+FLEET = 12_000
 FIRST_ADDRESS = ipaddress.ip_address("127.0.0.1")
 # Files of a process that are not connections.
 RESERVE = 200
