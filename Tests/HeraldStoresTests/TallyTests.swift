@@ -21,7 +21,9 @@ struct TallyTests {
         return (fixture, StoreScene(fixture, clock: clock))
     }
 
-    /// All hours in which these tests have lines. They are read in slices, and each is a wait for another thread.
+    /// All hours in which these tests have lines.
+    ///
+    /// They are read in slices, and each is a wait for another thread.
     private static let hours: Range<Int64> = {
         let first = TallyKey.hour(of: ManualClock().now())
         return first..<first + TallyTable.keptHours + 100
