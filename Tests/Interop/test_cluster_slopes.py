@@ -10,8 +10,8 @@ from nats_servers import NATSTrio
 from test_cluster_node import options
 from test_slopes import MIB, Churn, grows_within, limits_after
 
-#: The size at which a server begins a new block of a stream. Until then it keeps all that was written in the block, also in memory.
-BLOCK = 8 * MIB
+#: The size at which a server begins a new block of a stream. Until then it keeps all that was written to the block, also in memory.
+BLOCK = 4 * MIB
 #: Go frees nothing until its heap is twice as large as what is in use, and keeps threads that have waited for a disk.
 HEAP, THREADS = 2, 8
 
