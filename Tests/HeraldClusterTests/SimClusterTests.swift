@@ -57,7 +57,8 @@ import Testing
     }
 
     /// Plays on a thread that is none of the tasks': they have one for each core, and other tests wait for them.
-    private static func apart<Result: Sendable>(_ play: @escaping @Sendable () throws -> Result) async throws -> Result {
+    private static func apart<Result: Sendable>(_ play: @escaping @Sendable () throws -> Result) async throws -> Result
+    {
         try await withCheckedThrowingContinuation { done in
             DispatchQueue.global().async { done.resume(with: Swift.Result { try play() }) }
         }
