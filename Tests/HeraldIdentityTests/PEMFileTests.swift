@@ -13,6 +13,16 @@ struct PEMFileTests {
     private static let key = P256.Signing.PrivateKey()
     private static var pem: String { key.pemRepresentation + "\n" }
 
+    @Test func `a private key beside the public key of another one is refused`() throws {
+        // The public key is the end of PKCS#8.
+        let (own, other) = (Self.key, P256.Signing.PrivateKey())
+        let whole = Array(own.derRepresentation)
+        let foreign = whole.dropLast(64) + other.publicKey.rawRepresentation
+        try #require(whole.suffix(64).elementsEqual(own.publicKey.rawRepresentation))
+        #expect(try PEMFile(whole).signingKey().rawRepresentation == own.rawRepresentation)
+        #expect(throws: PEMFault.self) { try PEMFile(Array(foreign)).privateKey() }
+    }
+
     /// The base64 of a text's only block.
     private static func body(_ pem: String) -> String {
         pem.split(whereSeparator: \.isNewline).filter { !$0.hasPrefix("-----") }.joined()

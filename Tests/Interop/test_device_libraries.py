@@ -20,7 +20,7 @@ for (const [name, path] of Object.entries(files)) options[name] = fs.readFileSyn
 const client = mqtt.connect(options);
 client.on("connect", () => client.subscribe(topic, { qos: 1 }, error => { if (error) throw error; }));
 client.on("message", (topic, payload, packet) =>
-    console.log(JSON.stringify([topic, payload.toString("hex"), packet.qos, packet.properties?.userProperties ?? {}])));
+    console.log(JSON.stringify([topic, payload.toString("hex"), packet.qos])));
 client.on("error", error => { console.error(error.message); process.exit(1); });
 client.on("close", () => process.exit(2));
 """
@@ -58,7 +58,7 @@ def mqtt_js(device, version, identifier):
     assert node, "`make test` installs node-mqtt"
 
     def read(line):
-        topic, payload, qos, _ = json.loads(line)
+        topic, payload, qos = json.loads(line)
         assert qos == 1
         return topic, bytes.fromhex(payload)
 
