@@ -40,7 +40,7 @@ GUEST = busybox-static cpio e2fsprogs libeatmydata1 qemu-system-x86
 PACKAGERS = apt-utils binutils buildah debhelper gnupg lintian mmdebstrap python3 python3-venv systemd-container util-linux
 RIVALS = libnats-dev mosquitto nginx-light nghttp2-client nghttp2-server openssl python3 python3-venv util-linux
 
-.PHONY: build install package test-package resolution release run demo demo-cluster drivers examples everything test unit interop soak fuzz bench compare lint format libraries peers requirements rivals guest packagers clean
+.PHONY: build install package test-package resolution release run demo demo-cluster drivers simulation examples everything test unit interop soak fuzz bench compare lint format libraries peers requirements rivals guest packagers clean
 
 build: libraries
 	@scripts/build $(CONFIGURATION) --product herald
@@ -105,10 +105,14 @@ drivers: libraries
 interop: build drivers examples peers $(INSTALLED)
 	HERALD_BINARY=$(CURDIR)/$(BUILD)/herald $(PYTHON) -m pytest Tests/Interop -n $(WORKERS) --dist worksteal
 
+# Plays histories of simulated clusters, many times faster than a debug build.
+simulation: libraries
+	@HERALD_DEVELOPMENT=1 scripts/build release --product HeraldSimulation
+
 # Repeats the endurance tests, or one of them, and ends with a table.
 soak: $(INSTALLED)
 ifneq ($(PART),list)
-	$(MAKE) build drivers peers $(if $(filter-out sweep simulation,$(PART)),,everything)
+	$(MAKE) build drivers peers $(if $(filter-out sweep,$(PART)),,everything) $(if $(filter-out simulation,$(PART)),,simulation)
 	$(if $(filter-out power engine-power engine-power-one,$(PART)),,$(MAKE) guest || true)
 endif
 	HERALD_BINARY=$(CURDIR)/$(BUILD)/herald $(PYTHON) Tests/Interop/soak.py $(PART) $(FOR)

@@ -322,6 +322,15 @@ let package = Package(
             path: "Tests/HeraldTestSupport",
             swiftSettings: settings
         ),
+        // Played by the tests, and as a program, which `make soak` builds for release.
+        .executableTarget(
+            name: "HeraldSimulation",
+            dependencies: [
+                "HeraldCluster", "HeraldMailbox", "HeraldModel", argumentParser, logging, nioCore,
+            ],
+            path: "Tests/HeraldSimulation",
+            swiftSettings: settings
+        ),
         tests("HeraldJSONTests", ["HeraldJSON"]),
         tests("HeraldModelTests", ["HeraldModel"]),
         tests("HeraldWireTests", ["HeraldWire", "HeraldModel", nioCore, nioEmbedded]),
@@ -365,8 +374,8 @@ let package = Package(
         tests(
             "HeraldClusterTests",
             [
-                "HeraldCluster", "HeraldMailbox", "HeraldModel", "HeraldNATS", "HeraldTestSupport", "HeraldTesting",
-                crypto, logging, nioCore, nioPosix,
+                "HeraldCluster", "HeraldMailbox", "HeraldModel", "HeraldNATS", "HeraldSimulation", "HeraldTestSupport",
+                "HeraldTesting", crypto, logging, nioCore, nioPosix,
             ]
         ),
         tests(

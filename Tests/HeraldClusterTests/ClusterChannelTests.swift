@@ -4,6 +4,7 @@ import HeraldTestSupport
 import Testing
 
 @testable import HeraldCluster
+@testable import HeraldSimulation
 
 /// Channels and broadcasts of several nodes on one log.
 @Suite struct ClusterChannelTests {

@@ -8,6 +8,7 @@ import Synchronization
 import Testing
 
 @testable import HeraldCluster
+@testable import HeraldSimulation
 
 @Suite struct ClusterMailboxTests {
     @Test(arguments: StoreConformance.mailboxRules)

@@ -6,6 +6,8 @@ import Logging
 import Synchronization
 import Testing
 
+@testable import HeraldSimulation
+
 /// The registries of two nodes on one log.
 @Suite struct FollowedRegistryTests {
     private let log = MemoryLog()

@@ -3,6 +3,7 @@ import HeraldTestSupport
 import Testing
 
 @testable import HeraldCluster
+@testable import HeraldSimulation
 
 extension ClusterRegistry {
     /// A node's registry, loaded from a log; its followers have no time.

@@ -4,6 +4,8 @@ import NIOCore
 import Synchronization
 import Testing
 
+@testable import HeraldSimulation
+
 /// A follower of the log, in virtual time.
 @Suite struct LogFollowerTests {
     private let log = MemoryLog()

@@ -6,6 +6,7 @@ import Synchronization
 import Testing
 
 @testable import HeraldCluster
+@testable import HeraldSimulation
 
 /// A cluster's mailbox whose log loses answers or goes away, in virtual time.
 @Suite struct MailboxOutageTests {

@@ -3,6 +3,8 @@ import HeraldCluster
 import NIOCore
 import Synchronization
 
+@testable import HeraldSimulation
+
 /// A log in memory, with faults that a test orders; it answers at once, or soon.
 final class MemoryLog: ReplicatedLog {
     /// A fault of one append.

@@ -7,6 +7,7 @@ import Synchronization
 import Testing
 
 @testable import HeraldCluster
+@testable import HeraldSimulation
 
 /// The log on a real server, beside those of the tests: the same script has the same answers on all.
 @Suite struct NATSLogTests {

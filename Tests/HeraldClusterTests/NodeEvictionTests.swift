@@ -3,6 +3,7 @@ import NIOCore
 import Testing
 
 @testable import HeraldCluster
+@testable import HeraldSimulation
 
 /// A node that is gone for good.
 @Suite struct NodeEvictionTests {

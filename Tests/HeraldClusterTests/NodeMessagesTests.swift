@@ -6,6 +6,8 @@ import NIOCore
 import Synchronization
 import Testing
 
+@testable import HeraldSimulation
+
 /// Messages between nodes, in memory and on a real server.
 @Suite struct NodeMessagesTests {
     private let a: NodeName

@@ -6,6 +6,7 @@ import Synchronization
 import Testing
 
 @testable import HeraldCluster
+@testable import HeraldSimulation
 
 /// Rings and claims of nodes on one log, in virtual time.
 @Suite struct NodeRingsTests {

@@ -6,6 +6,7 @@ import Synchronization
 import Testing
 
 @testable import HeraldCluster
+@testable import HeraldSimulation
 
 /// Nodes of two versions in one cluster: what one does not know is refused or left out, and nothing traps.
 @Suite struct OtherVersionTests {

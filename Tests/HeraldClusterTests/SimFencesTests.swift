@@ -1,5 +1,7 @@
 import Testing
 
+@testable import HeraldSimulation
+
 /// Random histories of a device that moves away from nodes that stand still or are cut off.
 @Suite struct SimFencesTests {
     private static let histories: Range<UInt64> = 1..<1_001

@@ -49,9 +49,13 @@ class Part:
     minutes: int = 10
     #: The environment variable that tells a Swift test its rounds, as FIRST:COUNT; `test` is then the filter of `swift test`.
     variable: str | None = None
+    #: Whether `test` is a program instead, built for release. Its arguments are FIRST and COUNT.
+    is_program: bool = False
 
     def command(self, name, first, count):
         """The command that plays rounds, and what it adds to the environment."""
+        if self.is_program:
+            return [ROOT / ".build" / "release" / self.test, str(first), str(count)], {}
         if self.variable:
             settings = {"HERALD_DEVELOPMENT": "1", self.variable: f"{first}:{count}"}
             return ["swift", "test", "--filter", self.test], settings
@@ -148,8 +152,8 @@ PARTS = {
         1, 8, 30, variable="HERALD_SWEEP_ROUNDS",
     ),
     "simulation": Part(
-        "SimClusterTests", "histories of a simulated cluster of several nodes", "no history loses, displaces or refuses wrongly",
-        0, 1000, 0.1, variable="HERALD_SIM_ROUNDS",
+        "HeraldSimulation", "histories of a simulated cluster of several nodes", "no history loses, displaces or refuses wrongly",
+        0, 50_000, 0.01, is_program=True,
     ),
     "engine": Part(
         "test_engine.py::test_servers_that_are_killed_and_paused_lose_nothing",

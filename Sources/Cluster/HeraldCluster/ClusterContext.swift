@@ -1,14 +1,14 @@
-import HeraldMailbox
-import HeraldModel
-import Logging
+package import HeraldMailbox
+package import HeraldModel
+package import Logging
 
 /// The dependencies that the parts of a node's store share.
-struct ClusterContext: Sendable {
+package struct ClusterContext: Sendable {
     /// The claims of this process.
     let own: ClaimRecord
     let partitions: Partitions
     let log: any ReplicatedLog
-    let barriers: LogBarriers
+    package let barriers: LogBarriers
     /// Writes and reads records.
     let changes: RecordChanges
     let journal: any JournalStore
@@ -17,7 +17,7 @@ struct ClusterContext: Sendable {
     /// Gets damaged records.
     let logger: Logger
 
-    init(
+    package init(
         own: ClaimRecord,
         partitions: Partitions,
         log: any ReplicatedLog,

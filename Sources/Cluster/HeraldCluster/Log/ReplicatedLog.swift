@@ -120,6 +120,11 @@ package struct LogRefusal: Hashable, Sendable, Error, CustomStringConvertible {
     package let code: Int
     package let text: String
 
+    package init(code: Int, text: String) {
+        self.code = code
+        self.text = text
+    }
+
     package var description: String { "NATS refused it: \(text) (\(code))" }
 }
 

@@ -22,7 +22,7 @@ package final class ClusterDirectory: ConnectionDirectory {
     private let mailbox: ClusterMailbox
     private let rings: NodeRings
 
-    init(_ context: ClusterContext, mailbox: ClusterMailbox, rings: NodeRings) {
+    package init(_ context: ClusterContext, mailbox: ClusterMailbox, rings: NodeRings) {
         self.context = context
         self.mailbox = mailbox
         self.rings = rings

@@ -37,7 +37,10 @@ package final class ClusterMailbox: Sendable {
     private let stored = Atomic<Int>(0)
     private let isStarted = Atomic<Bool>(false)
 
-    init(_ context: ClusterContext, configuration: ClusterMailboxConfiguration = ClusterMailboxConfiguration()) {
+    package init(
+        _ context: ClusterContext,
+        configuration: ClusterMailboxConfiguration = ClusterMailboxConfiguration()
+    ) {
         self.configuration = configuration
         self.context = context
         shares = context.partitions.all.map { Share($0, context.own.node) }

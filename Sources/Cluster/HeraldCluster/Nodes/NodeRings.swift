@@ -94,7 +94,7 @@ package final class NodeRings: Sendable {
     ///   - nodes: The nodes that live.
     ///   - catchUp: Makes registrations known that other nodes have made.
     ///   - onEnd: Hears of the end of each ring.
-    init(
+    package init(
         _ context: ClusterContext,
         messages: any NodeMessages,
         mailbox: ClusterMailbox,

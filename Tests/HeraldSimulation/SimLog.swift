@@ -1,8 +1,7 @@
+import HeraldCluster
 import HeraldModel
 import NIOCore
 import Synchronization
-
-@testable import HeraldCluster
 
 /// A replicated log in memory: three replicas that lag, and an engine that loses, delays and refuses as its fates say.
 final class SimLog: ReplicatedLog {

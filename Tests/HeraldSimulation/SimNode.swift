@@ -1,11 +1,9 @@
+import HeraldCluster
 import HeraldMailbox
 import HeraldModel
-import HeraldTestSupport
 import Logging
 import NIOCore
 import Synchronization
-
-@testable import HeraldCluster
 
 /// A mistake that the simulation must find.
 enum Mutation: String, CaseIterable {
