@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+import urllib.error
 import urllib.request
 
 import loads
@@ -42,11 +43,22 @@ class Viewers:
 
     def __enter__(self):
         for _ in range(self._count):
-            request = urllib.request.Request(self._address, headers={"authorization": f"Bearer {self._token}"})
-            stream = urllib.request.urlopen(request, timeout=60)
+            stream = self._stream()
             self._streams.append(stream)
             threading.Thread(target=self._read, args=(stream,), daemon=True).start()
         return self
+
+    def _stream(self):
+        """A stream; the places of former viewers are free a moment after they have left."""
+        request = urllib.request.Request(self._address, headers={"authorization": f"Bearer {self._token}"})
+        end = time.monotonic() + 30
+        while True:
+            try:
+                return urllib.request.urlopen(request, timeout=60)
+            except urllib.error.HTTPError as error:
+                if error.code != 429 or time.monotonic() > end:
+                    raise
+                time.sleep(int(error.headers["retry-after"]))
 
     def _read(self, stream):
         is_first = stream is self._streams[0]
