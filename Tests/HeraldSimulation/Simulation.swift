@@ -40,7 +40,7 @@ enum Simulation {
         }
     }
 
-    /// What happened in a history, a line each.
+    /// The events of a history, a line each.
     static func history(of seed: UInt64) throws -> String {
         let cluster = try SimCluster(seed: seed, isTraced: true)
         _ = try cluster.play(steps: steps)
