@@ -142,6 +142,17 @@ import Testing
         #expect(pass(.milliseconds(100)).orders.map(\.notification.sequence) == [5])
     }
 
+    @Test mutating func `one that was lost is repeated in time, although a repetition has just been answered`() {
+        _ = store(5, hint: holder)
+        _ = pass(.milliseconds(400))
+        _ = store(6, hint: holder)
+        _ = book.settle(upTo: 6) { [holder] _, _ in holder }
+        #expect(pass(.milliseconds(100)).orders.map(\.notification.sequence) == [5])
+        _ = pass(.milliseconds(50))
+        #expect(answer(5, by: holder) == true)
+        #expect(pass(.milliseconds(350)).orders.map(\.notification.sequence) == [6])
+    }
+
     @Test mutating func `another node's answers say nothing about the holder`() {
         _ = store(5, hint: holder)
         _ = store(6, hint: other)

@@ -3,10 +3,11 @@ import NIOCore
 /// How far the other nodes have answered rings: tells a ring that was lost from a node that is behind.
 ///
 /// Messages from one node to another keep their order, and a node answers rings in the order in which they come. So a ring
-/// without an answer was lost if a later one has been answered, or if the node has fallen silent.
+/// without an answer was lost if one that was sent later has been answered, or if the node has fallen silent. A repetition is
+/// sent later than all that was sent before it, so a ring is known here by the number of its last sending.
 struct RingAnswers {
     private struct Progress {
-        /// The number of the latest ring that the node has answered.
+        /// The number of the latest sending that the node has answered.
         var ring: UInt64
         /// The moment of its last answer.
         var moment: NIODeadline
@@ -17,7 +18,7 @@ struct RingAnswers {
     /// A node has answered a ring.
     /// - Parameters:
     ///   - node: The node.
-    ///   - ring: The ring's number; nil if it is over, or was sent only once because too many waited.
+    ///   - ring: The number of the ring's last sending; nil if it is over, or was sent only once because too many waited.
     ///   - now: The present moment.
     mutating func add(_ node: NodeName, ring: UInt64?, at now: NIODeadline) {
         progress[node, default: Progress(ring: 0, moment: now)].moment = now

@@ -30,8 +30,10 @@ struct RingBook {
     private final class Waiting {
         var ring: Ring
         let notification: PassedNotification
-        /// Its number among the rings of this book, in the order in which they were sent.
-        let number: UInt64
+        /// The number of its last sending, among all sendings of this book.
+        ///
+        /// An answer to a repetition says nothing of what was sent before it.
+        var number: UInt64
         /// The times that its time was over.
         var timeouts = 0
 
@@ -158,7 +160,11 @@ struct RingBook {
                     pause(next.sequence, number, at: now)
                     continue
                 }
-                decision.add(one.ring.timedOut(), one.notification)
+                if let order = one.ring.timedOut() {
+                    lastNumber += 1
+                    one.number = lastNumber
+                    decision.add(order, one.notification)
+                }
                 one.timeouts += 1
                 if !endIfOver(next.sequence, one, &decision) { pause(next.sequence, one.timeouts, at: now) }
             }
