@@ -17,6 +17,8 @@ WORKERS ?= 6
 # FOR is the time of each (empty: each has its own).
 PART ?=
 FOR ?=
+# The Swift tests that `make unit` runs (empty: all).
+FILTER ?=
 # Where `make install` puts binary, manual, completions and units: below DESTDIR, if something is to be packed.
 PREFIX ?= /usr/local
 DESTDIR ?=
@@ -96,7 +98,7 @@ test: everything peers $(INSTALLED)
 	scripts/test $(WORKERS)
 
 unit: everything $(INSTALLED)
-	HERALD_DEVELOPMENT=1 swift test --skip-build
+	HERALD_DEVELOPMENT=1 swift test --skip-build $(if $(FILTER),--filter "$(FILTER)")
 
 # Clients of the tests, which no package contains.
 drivers: libraries
