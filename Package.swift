@@ -292,9 +292,9 @@ let package = Package(
             .command,
             "HeraldExam",
             [
-                "HeraldGateway", "HeraldIdentity", "HeraldListener", "HeraldMailbox", "HeraldModel", "HeraldService",
-                "HeraldStores", "HeraldTrust", "CPosix", crypto, x509, lifecycle, logging, nioCore, nioHTTP1,
-                httpClient,
+                "HeraldGateway", "HeraldIdentity", "HeraldJSON", "HeraldListener", "HeraldMailbox", "HeraldModel",
+                "HeraldService", "HeraldStores", "HeraldTrust", "CPosix", crypto, x509, lifecycle, logging, nioCore,
+                nioHTTP1, httpClient,
             ]
         ),
         .executableTarget(

@@ -68,8 +68,7 @@ import NIOPosix
                 postOffice: postOffice,
                 channels: channels,
                 tokens: trust.seal,
-                topics: trust,
-                announcements: trust
+                trust: trust
             ),
             trust: trust,
             clock: clock,

@@ -20,15 +20,15 @@ struct AccessTests {
     }
 
     private func caller(_ session: SessionTable.Session) -> ConsoleCaller {
-        ConsoleCaller(member: session.member, ground: .session(session.id), address: session.address, proof: .session)
+        ConsoleCaller(member: session.member, ground: .session(session.id), proof: .session)
     }
 
     private func tokenCaller(_ token: ConsoleToken) -> ConsoleCaller {
-        ConsoleCaller(member: token.member, ground: .token(token.id), address: "192.0.2.1", proof: .token)
+        ConsoleCaller(member: token.member, ground: .token(token.id), proof: .token)
     }
 
     private func link(_ access: ConsoleAccess, by caller: ConsoleCaller? = nil, name: String = "Ada") throws -> String {
-        let operators = ConsoleCaller(name: "uid 0", role: .admin, address: "socket", proof: .socket)
+        let operators = ConsoleCaller(name: "uid 0", role: .admin, proof: .socket)
         return try access.makeCode(name: name, role: .viewer, by: caller ?? operators).code
     }
 

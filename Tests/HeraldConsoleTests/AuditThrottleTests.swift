@@ -1,7 +1,8 @@
-import HeraldConsole
 import HeraldModel
 import HeraldTestSupport
 import Testing
+
+@testable import HeraldConsole
 
 struct AuditThrottleTests {
     private let clock = ManualClock()

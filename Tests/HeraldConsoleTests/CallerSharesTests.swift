@@ -5,7 +5,7 @@ import Testing
 
 struct CallerSharesTests {
     private func caller(_ name: String, _ role: ConsoleRole = .viewer) -> ConsoleCaller {
-        ConsoleCaller(name: name, role: role, address: "192.0.2.1", proof: .session)
+        ConsoleCaller(name: name, role: role, proof: .session)
     }
 
     private func status(_ shares: CallerShares, _ caller: ConsoleCaller) -> Int? {

@@ -6,7 +6,7 @@ import Testing
 
 struct SendTests {
     private func caller(_ role: ConsoleRole) -> ConsoleCaller {
-        ConsoleCaller(name: "ci", role: role, address: "127.0.0.1", proof: .token)
+        ConsoleCaller(name: "ci", role: role, proof: .token)
     }
 
     @Test func `a sender sends in the sandbox, an admin in both environments`() throws {

@@ -7,7 +7,7 @@ import Synchronization
 @testable import HeraldCourier
 
 /// Registry, post office and token seal in a few dictionaries; records the calls.
-final class FakeServices: DeviceRegistry, DevicePostOffice, DeviceTokens, KnownTopics, ServiceAnnouncements {
+final class FakeServices: DeviceRegistry, DevicePostOffice, DeviceTokens, ServiceFacts {
     var announcement: SignedAnnouncement? { nil }
     var shared: (any SharedState)? { nil }
     var readCount: Int { 0 }
@@ -43,8 +43,7 @@ final class FakeServices: DeviceRegistry, DevicePostOffice, DeviceTokens, KnownT
             postOffice: self,
             channels: channels,
             tokens: self,
-            topics: self,
-            announcements: self
+            trust: self
         )
     }
 

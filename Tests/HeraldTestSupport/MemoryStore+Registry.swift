@@ -41,11 +41,9 @@ extension MemoryStore {
                 ($0.app.topic.name, $0.app.environment.rawValue) < ($1.app.topic.name, $1.app.environment.rawValue)
             }
             .map { record in
-                let all = contents.registrations.values.filter { $0.slot.app == record.number }
-                return AppUsage(
+                AppUsage(
                     record: record,
-                    devices: all.count { $0.isLive },
-                    ended: all.count { !$0.isLive },
+                    devices: contents.registrations.values.count { $0.slot.app == record.number && $0.isLive },
                     channels: contents.channels.count { $0.app == record.number }
                 )
             }

@@ -214,13 +214,8 @@ package final class MemoryTrustStore: TrustStore {
         try with { contents in
             var counts = AnnouncementCounts()
             for device in contents.devices where device.revoked == nil {
-                switch AnnouncementState(device.announcement, complete: version) {
-                case _ where device.certificates.allSatisfy({ $0.expires < now }): counts.expired += 1
-                case .ready: counts.ready += 1
-                case .behind: counts.behind += 1
-                case .told: counts.told += 1
-                case .silent: counts.silent += 1
-                }
+                let state = AnnouncementState(device.announcement, complete: version)
+                counts.add(1, state, isExpired: device.certificates.allSatisfy { $0.expires < now })
             }
             return counts
         }

@@ -19,9 +19,9 @@ struct WebRoutesTests {
         let router = Router()
         var routes = WebRoutes(router.group("v1"), maximumBodyBytes: 40)
         routes.get("list", ["q", "limit"]) { request, _ in WebReply.text(request.uri.path, type: "") }
-        routes.delete("list", ["q"]) { _, _ in WebReply.text("deleted", type: "") }
+        routes.on(.delete, "list", takes: ["q"]) { _, _ in WebReply.text("deleted", type: "") }
         routes.get("plain") { _, _ in WebReply.text("plain", type: "") }
-        routes.post("stop") { _, _ in WebReply.text("stopped", type: "") }
+        routes.on(.post, "stop", takes: []) { _, _ in WebReply.text("stopped", type: "") }
         routes.post("orders", Order.self) { order, _, _ in WebReply.text(order.name, type: "") }
         routes.refuseOtherMethods()
         let request = Request(

@@ -55,6 +55,11 @@ int herald_spawn(pid_t *child, const char *path, const char *folder, char *const
     if (code == 0) code = posix_spawnattr_setsigdefault(&attributes, &signals);
     if (code == 0) code = posix_spawnattr_setflags(&attributes, flags);
     if (code == 0) code = posix_spawn(child, path, &actions, &attributes, arguments, environment);
+    // A child that another thread has just forked may still have the new file open for writing.
+    for (int tries = 0; code == ETXTBSY && tries < 100; tries++) {
+        usleep(10000);
+        code = posix_spawn(child, path, &actions, &attributes, arguments, environment);
+    }
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
     return code;

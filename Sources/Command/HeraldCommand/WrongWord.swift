@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import HeraldModel
 import HeraldService
 
 /// A command or option that does not exist, or stands in the wrong place, with what was most likely meant.

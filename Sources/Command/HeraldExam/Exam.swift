@@ -109,7 +109,6 @@ private struct ScenarioPlayer {
     let stage: ExamStage
     let sender: any Sender
     let exam: Exam
-    var isOpen = false
     var count = 0
 
     /// Plays the steps until the sender cannot be driven.
@@ -140,11 +139,7 @@ private struct ScenarioPlayer {
             try await stage.drill(kind, slot: slot, first: first)
         case .endDrills: await stage.endDrills()
         case .send(let number, let shape):
-            if !isOpen {
-                isOpen = true
-                try await sender.open(await stage.place)
-            }
-            try await sender.send(await pushes(number, shape))
+            try await sender.send(await pushes(number, shape), to: await stage.place)
         case .settle:
             await ledger.wait(exam.patience) { evidence in
                 evidence.pushes.allSatisfy { $0.word != nil || !evidence.hasWords && !$0.accepted.isEmpty }

@@ -23,10 +23,8 @@ package final class Courier: Sendable {
     private let state: CourierState
     private let listener: TLSListener
     private let loops: PerLoop<CourierLoop>
-    private let renewals: AsyncStream<Void>
-    private let renewal: AsyncStream<Void>.Continuation
-    private let announcements: AsyncStream<Void>
-    private let announcement: AsyncStream<Void>.Continuation
+    private let renewals = Signal()
+    private let announcements = Signal()
     /// The token key before any device could connect.
     private let firstTokenKey: UInt32
 
@@ -60,8 +58,6 @@ package final class Courier: Sendable {
         self.state = state
         self.loops = loops
         firstTokenKey = services.tokens.newestKey
-        (renewals, renewal) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
-        (announcements, announcement) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
         var listener = listener
         listener.expectsIdleConnections = true
         listener.unsentBytes = configuration.outboundBytes
@@ -170,25 +166,25 @@ package final class Courier: Sendable {
     ///
     /// Returns at once; the devices get their tokens one after the other.
     package func renewTokens() {
-        renewal.yield()
+        renewals.send()
     }
 
     /// Sends connected devices that are subscribed to it what the service announces now.
     ///
     /// Returns at once; the devices get it one after the other.
     package func announce() {
-        announcement.yield()
+        announcements.send()
     }
 
     private func runAnnouncements() async {
-        for await _ in announcements {
+        for await _ in announcements.stream {
             do { try await eachInTurn(state.connections.links) { $0.announce() } } catch { return }
         }
     }
 
     private func runRenewals() async {
         var key = firstTokenKey
-        for await _ in renewals {
+        for await _ in renewals.stream {
             guard state.services.tokens.newestKey != key else { continue }
             do {
                 try await Task.sleep(for: configuration.tokenRenewalDelay)

@@ -15,8 +15,7 @@ package final class Gateway: Sendable {
     private let listener: TLSListener
     private let group: any EventLoopGroup
     private let loops: PerLoop<ProviderLoop<ProviderConnection>>
-    private let stopSignal: AsyncStream<Void>
-    private let stop: AsyncStream<Void>.Continuation
+    private let stop = Signal()
 
     /// - Parameters:
     ///   - configuration: The listener's address, and all limits.
@@ -71,7 +70,6 @@ package final class Gateway: Sendable {
             let connection = try Self.connection(for: peer, on: channel, service, loops)
             try channel.pipeline.syncOperations.addHandler(connection)
         }
-        (stopSignal, stop) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
 
     /// Starts to listen.
@@ -94,7 +92,7 @@ package final class Gateway: Sendable {
     }
 
     private func serve() async {
-        for await _ in stopSignal { break }
+        for await _ in stop.stream { break }
         await listener.stopListening()
         for loop in loops.all { loop.stop() }
         await withTaskGroup(of: Void.self) { tasks in
@@ -112,8 +110,7 @@ package final class Gateway: Sendable {
     ///
     /// Returns at once; ``run()`` returns when the stop is complete.
     package func beginShutdown() {
-        stop.yield()
-        stop.finish()
+        stop.send()
     }
 
     /// Sets the TLS context of later handshakes; sessions of the old one do not resume.

@@ -12,6 +12,17 @@ package struct AnnouncementCounts: Codable, Hashable, Sendable {
     package var expired = 0
 
     package init() {}
+
+    /// Counts devices with the same knowledge.
+    package mutating func add(_ number: Int, _ state: AnnouncementState, isExpired: Bool) {
+        switch state {
+        case _ where isExpired: expired += number
+        case .ready: ready += number
+        case .behind: behind += number
+        case .told: told += number
+        case .silent: silent += number
+        }
+    }
 }
 
 /// A device's knowledge of the newest announcement.

@@ -32,21 +32,12 @@ package struct WebRoutes<Context: RequestContext> {
         add(.get, path, takes: parameters, handler: handler)
     }
 
-    /// Adds a route that takes no body, or an empty object.
-    package mutating func post(_ path: String, _ parameters: [String] = [], _ handler: @escaping Handler) {
-        addWithoutBody(.post, path, takes: parameters, handler: handler)
-    }
-
-    package mutating func delete(_ path: String, _ parameters: [String] = [], _ handler: @escaping Handler) {
-        addWithoutBody(.delete, path, takes: parameters, handler: handler)
-    }
-
     package mutating func post<Body: Decodable & Sendable>(
         _ path: String,
         _ type: Body.Type,
         _ handler: @escaping BodyHandler<Body>
     ) {
-        add(.post, path, takes: [], as: type, handler: handler)
+        on(.post, path, takes: [], as: type, handler)
     }
 
     package mutating func put<Body: Decodable & Sendable>(
@@ -54,7 +45,7 @@ package struct WebRoutes<Context: RequestContext> {
         _ type: Body.Type,
         _ handler: @escaping BodyHandler<Body>
     ) {
-        add(.put, path, takes: [], as: type, handler: handler)
+        on(.put, path, takes: [], as: type, handler)
     }
 
     /// Adds a route; one that changes something takes no body, or an empty object.
@@ -64,10 +55,14 @@ package struct WebRoutes<Context: RequestContext> {
         takes parameters: [String],
         _ handler: @escaping Handler
     ) {
-        if method == .get {
-            add(method, path, takes: parameters, handler: handler)
-        } else {
-            addWithoutBody(method, path, takes: parameters, handler: handler)
+        guard method != .get else { return add(method, path, takes: parameters, handler: handler) }
+        add(method, path, takes: parameters) { [maximumBodyBytes] request, context in
+            guard let body = try? await WebBody.bytes(of: request, limit: maximumBodyBytes),
+                body.isEmpty || JSON.Object(body)?.isEmpty == true
+            else {
+                throw WebRefusal(400, "this request takes no body: remove it")
+            }
+            return try await handler(request, context)
         }
     }
 
@@ -78,7 +73,10 @@ package struct WebRoutes<Context: RequestContext> {
         as type: Body.Type,
         _ handler: @escaping BodyHandler<Body>
     ) {
-        add(method, path, takes: parameters, as: type, handler: handler)
+        add(method, path, takes: parameters) { [maximumBodyBytes] request, context in
+            let body = try WebBody.json(try await WebBody.bytes(of: request, limit: maximumBodyBytes), as: Body.self)
+            return try await handler(body, request, context)
+        }
     }
 
     /// Completes the group, after all its routes.
@@ -90,35 +88,6 @@ package struct WebRoutes<Context: RequestContext> {
             for method in WebMethods.all where !allowed.contains(method) {
                 group.on(RouterPath(path), method: method) { [refusal] _, _ -> Response in throw refusal }
             }
-        }
-    }
-
-    private mutating func add<Body: Decodable & Sendable>(
-        _ method: HTTPRequest.Method,
-        _ path: String,
-        takes parameters: [String],
-        as type: Body.Type,
-        handler: @escaping BodyHandler<Body>
-    ) {
-        add(method, path, takes: parameters) { [maximumBodyBytes] request, context in
-            let body = try WebBody.json(try await WebBody.bytes(of: request, limit: maximumBodyBytes), as: Body.self)
-            return try await handler(body, request, context)
-        }
-    }
-
-    private mutating func addWithoutBody(
-        _ method: HTTPRequest.Method,
-        _ path: String,
-        takes parameters: [String],
-        handler: @escaping Handler
-    ) {
-        add(method, path, takes: parameters) { [maximumBodyBytes] request, context in
-            guard let body = try? await WebBody.bytes(of: request, limit: maximumBodyBytes),
-                body.isEmpty || JSON.Object(body)?.isEmpty == true
-            else {
-                throw WebRefusal(400, "this request takes no body: remove it")
-            }
-            return try await handler(request, context)
         }
     }
 

@@ -111,20 +111,14 @@ extension ClusterRegistry {
     package func appUsages(_ app: AppNumber?, channels: [AppNumber: Int]) -> [AppUsage] {
         contents.withLock { contents in
             var live: [AppNumber: Int] = [:]
-            var ended: [AppNumber: Int] = [:]
-            for registration in contents.registrations.values.lazy.flatMap({ $0.record?.registrations ?? [] }) {
-                let number = registration.slot.app
-                guard app == nil || app == number else { continue }
-                if registration.isLive { live[number, default: 0] += 1 } else { ended[number, default: 0] += 1 }
+            for registration in contents.registrations.values.lazy.flatMap({ $0.record?.registrations ?? [] })
+            where registration.isLive {
+                live[registration.slot.app, default: 0] += 1
             }
             let records = contents.apps.values.compactMap(\.record).filter { app == nil || app == $0.number }
             let usages = records.map { record in
-                AppUsage(
-                    record: record,
-                    devices: live[record.number] ?? 0,
-                    ended: ended[record.number] ?? 0,
-                    channels: channels[record.number] ?? 0
-                )
+                let number = record.number
+                return AppUsage(record: record, devices: live[number] ?? 0, channels: channels[number] ?? 0)
             }
             return usages.sorted {
                 let (left, right) = ($0.record.app, $1.record.app)

@@ -2,19 +2,14 @@ import Foundation
 
 /// Facts that a server states in its INFO message.
 package struct NATSServerInfo: Hashable, Sendable {
-    package let serverID: String
     package let serverName: String
     /// Version, such as `2.15.1`.
     package let version: String
-    /// Name of the cluster; nil for a server alone.
-    package let cluster: String?
     /// Largest message that the server accepts, in bytes of headers and payload.
     package let maximumPayload: Int
     package let hasHeaders: Bool
-    package let hasJetStream: Bool
     package let requiresTLS: Bool
     package let offersTLS: Bool
-    package let requiresCredential: Bool
     /// Random text that an nkey signs; nil if the server asks for none.
     package let nonce: String?
     /// Addresses of the cluster's servers for clients, `host:port`.
@@ -25,16 +20,12 @@ package struct NATSServerInfo: Hashable, Sendable {
     /// Reads the JSON of an INFO message; nil if it is none.
     init?(json: some Sequence<UInt8>) {
         guard let content = try? ProtocolJSON.decode(Content.self, from: Data(json)) else { return nil }
-        serverID = content.serverId
         serverName = content.serverName ?? content.serverId
         version = content.version
-        cluster = content.cluster
         maximumPayload = max(0, content.maxPayload)
         hasHeaders = content.headers ?? false
-        hasJetStream = content.jetstream ?? false
         requiresTLS = content.tlsRequired ?? false
         offersTLS = requiresTLS || content.tlsAvailable ?? false
-        requiresCredential = content.authRequired ?? false
         nonce = content.nonce
         announcedServers = content.connectUrls ?? []
         isLameDuck = content.ldm ?? false
@@ -45,13 +36,10 @@ package struct NATSServerInfo: Hashable, Sendable {
         let serverId: String
         let serverName: String?
         let version: String
-        let cluster: String?
         let maxPayload: Int
         let headers: Bool?
-        let jetstream: Bool?
         let tlsRequired: Bool?
         let tlsAvailable: Bool?
-        let authRequired: Bool?
         let nonce: String?
         let connectUrls: [String]?
         let ldm: Bool?

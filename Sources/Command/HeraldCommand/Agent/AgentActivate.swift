@@ -78,13 +78,10 @@ struct AgentActivate: AsyncParsableCommand {
     }
 
     private func report(_ credential: DeviceCredential, _ folder: DeviceFolder) throws {
-        let service = try folder.service().addresses[0]
-        let connection = HostPort(host: service.host, port: service.port).description
-        if json {
-            return try Terminal.sayJSON(ActivationReport(id: credential.id.name, service: connection, folder: folder))
-        }
+        let report = try ActivationReport(credential, folder)
+        if json { return try Terminal.sayJSON(report) }
         Terminal.say("device   \(credential.id)")
-        Terminal.say("service  \(connection)")
+        Terminal.say("service  \(report.service)")
         Terminal.say("folder   \(folder.path)")
         Terminal.say("next     herald agent run --folder \(folder.path) --app com.example.app")
     }
@@ -124,13 +121,7 @@ struct AgentRenew: AsyncParsableCommand {
         let folder = try options.folder(try options.settings())
         do {
             let credential = try await folder.renew()
-            let service = try folder.service().addresses[0]
-            let connection = HostPort(host: service.host, port: service.port).description
-            if json {
-                return try Terminal.sayJSON(
-                    ActivationReport(id: credential.id.name, service: connection, folder: folder)
-                )
-            }
+            if json { return try Terminal.sayJSON(ActivationReport(credential, folder)) }
             Terminal.say("device \(credential.id) has a new certificate")
         } catch let error as EnrollmentError {
             throw CommandError(error)
@@ -167,9 +158,10 @@ private struct ActivationReport: Encodable {
     let identity: String
     let ca: String
 
-    init(id: String, service: String, folder: DeviceFolder) {
-        self.id = id
-        self.service = service
+    init(_ credential: DeviceCredential, _ folder: DeviceFolder) throws {
+        id = credential.id.name
+        let address = try folder.service().addresses[0]
+        service = HostPort(host: address.host, port: address.port).description
         self.folder = folder.path
         identity = folder.identityPath
         ca = folder.authorityPath

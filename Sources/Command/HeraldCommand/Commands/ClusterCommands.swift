@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import HeraldModel
 import HeraldNATS
 import HeraldService
 import NIOCore

@@ -38,23 +38,21 @@ struct DeviceAnnouncement: AsyncParsableCommand {
         help: ArgumentHelp(
             "The same for the devices with this label that follow no announcements; with several, those that have all of them.",
             valueName: "name[=value]"
-        )
+        ),
+        transform: LabelFilter.read
     )
-    var toldLabel: [String] = []
+    var toldLabel: [LabelFilter] = []
 
     @OptionGroup var data: DataOptions
-
-    func validate() throws { _ = try LabelFilter.all(toldLabel) }
 
     func run() async throws {
         let folder = try data.folder()
         if renew {
             try await TrustChange.make(in: folder) { trust, now in try await trust.announcements.renew(now: now) }
         }
-        let labels = try LabelFilter.all(toldLabel)
-        if !told.isEmpty || !labels.isEmpty {
+        if !told.isEmpty || !toldLabel.isEmpty {
             let count = try await TrustChange.make(in: folder) { trust, _ in
-                try await trust.devices.tell(told, labels: labels)
+                try await trust.devices.tell(told, labels: toldLabel)
             }
             Terminal.complain("herald: devices that were told by hand: \(count)")
         }

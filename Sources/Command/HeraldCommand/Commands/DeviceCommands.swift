@@ -93,17 +93,19 @@ struct DeviceList: AsyncParsableCommand {
         help: ArgumentHelp(
             "Only devices with this label, or with one of this name; repeat it for further ones.",
             valueName: "name[=value]"
-        )
+        ),
+        transform: LabelFilter.read
     )
-    var labels: [String] = []
+    var labels: [LabelFilter] = []
 
     @Option(
         help: ArgumentHelp(
             "Only devices that were not seen for this long, a day or more (since they were made, if they never were); revoked ones are left out.",
             valueName: "time"
-        )
+        ),
+        transform: DeviceList.absence
     )
-    var offline: String?
+    var offline: Duration?
 
     @Flag(help: "Only devices that are not connected now, to any node; revoked ones are left out.")
     var away = false
@@ -113,25 +115,24 @@ struct DeviceList: AsyncParsableCommand {
 
     @OptionGroup var data: DataOptions
 
-    /// Connections of other nodes come so late.
-    private static let shortestOffline = Duration.seconds(86_400)
+    /// Reads a time of at least a day: connections of other nodes come so late.
+    private static func absence(_ text: String) throws -> Duration {
+        guard let time = DurationText.readWithUnit(text), time >= .seconds(86_400) else {
+            throw ValidationError("'\(LogText.escaped(text, limit: 64))' is not a time of at least a day, like 7d.")
+        }
+        return time
+    }
 
     func validate() throws {
-        _ = try LabelFilter.all(labels)
         guard !away || offline == nil else { throw ValidationError("--away and --offline exclude each other.") }
-        if let offline, DurationText.readWithUnit(offline).map({ $0 < DeviceList.shortestOffline }) ?? true {
-            throw ValidationError("'\(LogText.escaped(offline, limit: 64))' is not a time of at least a day, like 7d.")
-        }
     }
 
     func run() async throws {
         let folder = try data.folder()
         var all = DeviceSelection(limit: PageRequest.limits.upperBound, text: search)
-        all.labels = try LabelFilter.all(labels)
+        all.labels = labels
         all.isUnused = unused
-        if let time = offline.flatMap({ DurationText.readWithUnit($0) }) {
-            all.unseenSince = try await TrustChange.now(in: folder) - time
-        }
+        if let offline { all.unseenSince = try await TrustChange.now(in: folder) - offline }
         let told = unready ? ["ANNOUNCEMENT"] : []
         let heading = ["ID", "CREATED", "EXPIRES", "REVOKED", "LAST SEEN", "FROM"] + told + ["LABELS", "NAME"]
         let service = away ? try ControlClient.ofService(in: folder) : nil
@@ -168,15 +169,13 @@ extension DeviceList {
 }
 
 extension LabelFilter {
-    /// Reads the labels of a command line.
+    /// Reads a label of a command line.
     /// - Throws: `ValidationError`.
-    static func all(_ texts: [String]) throws -> [LabelFilter] {
-        try texts.map { text in
-            guard let label = LabelFilter(text) else {
-                throw ValidationError("'\(LogText.escaped(text, limit: 64))' is not \(LabelFilter.rule).")
-            }
-            return label
+    static func read(_ text: String) throws -> LabelFilter {
+        guard let label = LabelFilter(text) else {
+            throw ValidationError("'\(LogText.escaped(text, limit: 64))' is not \(LabelFilter.rule).")
         }
+        return label
     }
 }
 

@@ -26,17 +26,26 @@ struct ExamCommand: AsyncParsableCommand {
 
     @OptionGroup(title: "Sender") var sender: ExamSenderOptions
 
-    @Option(help: ArgumentHelp("Only these scenarios, separated by commas.", valueName: "scenarios"))
-    var only: String?
+    @Option(
+        help: ArgumentHelp("Only these scenarios, separated by commas.", valueName: "scenarios"),
+        transform: ExamCommand.identifiers
+    )
+    var only: Set<String>?
 
-    @Option(help: ArgumentHelp("All but these scenarios, separated by commas.", valueName: "scenarios"))
-    var skip: String?
+    @Option(
+        help: ArgumentHelp("All but these scenarios, separated by commas.", valueName: "scenarios"),
+        transform: ExamCommand.identifiers
+    )
+    var skip: Set<String>?
 
     @Flag(help: "List the scenarios, and examine nothing.")
     var list = false
 
-    @Option(help: ArgumentHelp("How long the sender may be silent (default: 40s).", valueName: "duration"))
-    var patience: String?
+    @Option(
+        help: ArgumentHelp("How long the sender may be silent (default: 40s).", valueName: "duration"),
+        transform: ExamCommand.silence
+    )
+    var patience: Duration?
 
     @Option(help: ArgumentHelp("The folder of the reports (default: the current one).", valueName: "folder"))
     var out: String?
@@ -79,7 +88,7 @@ struct ExamCommand: AsyncParsableCommand {
         if sender.hook != nil, data == nil {
             throw ValidationError("--hook needs --data, the folder with the authority and the key for your server")
         }
-        _ = try (scenarios(), longestSilence())
+        _ = try scenarios()
     }
 
     func run() async throws {
@@ -144,33 +153,29 @@ struct ExamCommand: AsyncParsableCommand {
             version: "Herald \(Version.number)"
         )
         exam.scenarios = try scenarios()
-        exam.patience = try longestSilence()
+        if let patience { exam.patience = patience }
         exam.hosts = isPrivate ? PrivateNetwork.names : [host ?? "localhost"]
         exam.port = port ?? (isPrivate ? PrivateNetwork.port : 0)
         return exam
     }
 
-    private func longestSilence() throws -> Duration {
-        guard let patience else { return .seconds(40) }
-        guard let duration = DurationText.read(patience), (.seconds(1) ... .seconds(600)).contains(duration) else {
-            throw ValidationError("--patience is a duration from 1s to 600s, like 45s")
+    private static func silence(_ text: String) throws -> Duration {
+        guard let duration = DurationText.read(text), (.seconds(1) ... .seconds(600)).contains(duration) else {
+            throw ValidationError("a duration from 1s to 600s is wanted, like 45s")
         }
         return duration
     }
 
+    private static func identifiers(_ text: String) throws -> Set<String> {
+        let names = text.split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) }
+        let known = Set(Scenario.all.map(\.id))
+        guard let wrong = names.first(where: { !known.contains($0) }) else { return Set(names) }
+        throw ValidationError("no scenario is named \(wrong.debugDescription); `herald exam --list` lists them")
+    }
+
     /// The scenarios that ``only`` and ``skip`` leave.
     private func scenarios() throws -> [Scenario] {
-        func identifiers(_ text: String?, _ option: String) throws -> Set<String>? {
-            guard let text else { return nil }
-            let names = text.split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) }
-            let known = Set(Scenario.all.map(\.id))
-            guard let wrong = names.first(where: { !known.contains($0) }) else { return Set(names) }
-            throw ValidationError(
-                "\(option): no scenario is named \(wrong.debugDescription); `herald exam --list` lists them"
-            )
-        }
-        let (only, skip) = try (identifiers(only, "--only"), identifiers(skip, "--skip") ?? [])
-        let chosen = Scenario.all.filter { only?.contains($0.id) ?? true && !skip.contains($0.id) }
+        let chosen = Scenario.all.filter { only?.contains($0.id) ?? true && !(skip?.contains($0.id) ?? false) }
         guard !chosen.isEmpty else { throw ValidationError("--only and --skip leave no scenario") }
         return chosen
     }

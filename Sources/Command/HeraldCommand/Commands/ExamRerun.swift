@@ -20,7 +20,8 @@ struct ExamRerun: Sendable {
                 // The first signal lets the exam finish; the next one ends it.
                 var end = SIGTERM
                 for await _ in signals {
-                    kill(end == SIGTERM ? Self.firstProcess(under: process) ?? process : process, end)
+                    // `unshare` waits for the first process of the network.
+                    kill(end == SIGTERM ? Orphans.children(of: "\(process)").first ?? process : process, end)
                     end = SIGKILL
                 }
                 return nil
@@ -36,12 +37,6 @@ struct ExamRerun: Sendable {
             while let status = try await group.next() { if let status { return status } }
             return 1
         }
-    }
-
-    /// The first process of the network, which `unshare` waits for.
-    private static func firstProcess(under unshare: pid_t) -> pid_t? {
-        let path = "/proc/\(unshare)/task/\(unshare)/children"
-        return (try? String(contentsOfFile: path, encoding: .utf8))?.split(separator: " ").first.flatMap { pid_t($0) }
     }
 
     /// Runs a closure whose task is cancelled at SIGINT and SIGTERM.

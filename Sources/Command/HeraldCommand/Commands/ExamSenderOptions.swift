@@ -42,6 +42,5 @@ struct ExamSenderOptions: ParsableArguments {
         if let adapter { .adapter(adapter) } else if let run { .command(run) } else { .hook(hook ?? "") }
     }
 
-    /// The name in reports.
     var title: String { name ?? adapter ?? run ?? hook ?? "" }
 }

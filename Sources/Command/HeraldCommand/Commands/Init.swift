@@ -109,7 +109,6 @@ private struct InitReport: Encodable {
     /// The path of the certificate that providers and devices have to trust.
     let authority: String
     let names: [String]
-    /// The end of the server certificate.
     let expires: String
 
     init(folder: DataFolder, trust: TrustFolder) throws {

@@ -20,7 +20,7 @@ struct LabelledApp: Sendable {
     init?(_ options: SendOptions) throws {
         guard !options.labels.isEmpty else { return nil }
         guard options.token == nil else { throw ValidationError("Use a token, or --label.") }
-        labels = try LabelFilter.all(options.labels)
+        labels = options.labels
         guard let topic = options.topic.flatMap({ Topic($0) }) else {
             throw ValidationError("--label needs --topic, a bundle identifier like com.example.app.")
         }

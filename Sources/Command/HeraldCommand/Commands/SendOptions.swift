@@ -16,9 +16,10 @@ struct SendOptions: ParsableArguments {
         help: ArgumentHelp(
             "Instead of a token: the app on each device with this label, or with one of this name; repeat it for further ones.",
             valueName: "name[=value]"
-        )
+        ),
+        transform: LabelFilter.read
     )
-    var labels: [String] = []
+    var labels: [LabelFilter] = []
 
     @Option(
         help: ArgumentHelp(

@@ -36,7 +36,6 @@ extension Expectation {
         return all.sorted { $0.severity > $1.severity }
     }
 
-    /// The fates of the pushes.
     private func fates(_ evidence: Evidence) -> [Finding] {
         var findings: [Finding] = []
         let judged = evidence.pushes.map { (record: $0, verdict: evidence.verdict($0, cut)) }

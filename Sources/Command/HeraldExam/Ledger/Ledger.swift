@@ -23,7 +23,6 @@ struct ExamRequest: Sendable {
     let isAccepted: Bool
     /// The status of the answer; nil if there was none.
     let status: Int?
-    /// When it was answered.
     let answered: WallTime?
     let reason: String?
     /// The `apns-id` that the sender gave.
@@ -118,7 +117,6 @@ final class Ledger: Sendable {
         }
     }
 
-    /// Notes a request.
     func note(_ message: CaughtMessage) {
         guard let connection = message.connection else { return }
         let request = ExamRequest(
@@ -159,7 +157,6 @@ final class Ledger: Sendable {
     /// Notes that the service was stopped and started again.
     func noteRestart(_ time: ClosedRange<WallTime>) { change { $0.evidence.restart = time } }
 
-    /// Notes what the sender says of a push.
     func note(_ word: ExamWord, of number: Int) {
         change { state in
             guard state.evidence.pushes.indices.contains(number) else {
@@ -182,11 +179,9 @@ final class Ledger: Sendable {
         change { state in
             state.hasEnded = true
             let missing = state.evidence.pushes.count { $0.word == nil }
-            guard !state.isClosing, missing > 0 || state.evidence.pushes.isEmpty else { return }
-            let words =
-                missing > 0
-                ? "before it said what became of \(Counted.pushes(missing))" : "before it was asked for a push"
-            state.fault = state.fault ?? Undriven("it ended with status \(status) \(words)")
+            guard !state.isClosing, missing > 0 else { return }
+            let words = "it ended with status \(status) before it said what became of \(Counted.pushes(missing))"
+            state.fault = state.fault ?? Undriven(words)
         }
     }
 
@@ -196,7 +191,6 @@ final class Ledger: Sendable {
     /// Notes that the sender is told to end.
     func close() { state.withLock { $0.isClosing = true } }
 
-    /// Waits until its program has ended.
     func ended(within patience: Duration) async {
         await wait(until: .now + patience, renewing: nil) { $0.hasEnded }
     }

@@ -144,7 +144,6 @@ package struct ScenarioResult: Codable, Sendable {
         }
     }
 
-    /// How many pushes the sender lied about.
     var lies: Int { verdicts[Verdict.lied.rawValue] ?? 0 }
 }
 

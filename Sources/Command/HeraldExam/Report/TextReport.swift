@@ -26,7 +26,6 @@ extension ScenarioResult {
         }
     }
 
-    /// The numbers of a scenario.
     var facts: String {
         "\(Counted.pushes(asked)), \(Counted.some(requests, "request")), "
             + "\(Counted.some(connections, "connection")), \(Counted.some(tokens, "provider token"))"

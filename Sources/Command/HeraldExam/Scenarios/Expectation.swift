@@ -12,7 +12,6 @@ struct Expectation: Sendable {
     var cut: Cut?
     /// Whether the sender must send no request at all.
     var isUntrusted = false
-    /// Further rules.
     var more: @Sendable (Evidence) -> [Finding] = { _ in [] }
 }
 
@@ -26,7 +25,6 @@ extension Expectation {
         }
     }
 
-    /// Adds a rule.
     func and(_ rule: @escaping @Sendable (Evidence) -> [Finding]) -> Expectation {
         var expectation = self
         let former = more

@@ -57,7 +57,6 @@ package struct Scenario: Sendable {
         return scenario
     }
 
-    /// The number of pushes.
     var pushes: Int {
         steps.reduce(0) { count, step in if case .send(let number, _) = step { count + number } else { count } }
     }

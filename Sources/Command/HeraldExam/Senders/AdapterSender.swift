@@ -1,4 +1,5 @@
 import Foundation
+import HeraldJSON
 import HeraldMailbox
 import HeraldModel
 import HeraldService
@@ -6,22 +7,6 @@ import Synchronization
 
 /// A program that lives through a scenario: it reads orders as lines of JSON, and writes what became of each push.
 final class AdapterSender: Sender {
-    private struct Open: Encodable {
-        var `do` = "open"
-        let host: String
-        let port: Int
-        let ca: String
-        let key: String
-        let keyID: String
-        let team: String
-        let topic: String
-
-        enum CodingKeys: String, CodingKey {
-            case `do`, host, port, ca, key, team, topic
-            case keyID = "key_id"
-        }
-    }
-
     private struct Answer: Decodable {
         let id: Int?
         let outcome: ExamWord.Outcome?
@@ -41,32 +26,27 @@ final class AdapterSender: Sender {
         self.folder = folder
     }
 
-    func open(_ place: ExamPlace) async throws {
+    func send(_ pushes: [ExamPush], to place: ExamPlace) async throws {
+        let running = if let known = process.withLock({ $0 }) { known } else { try await open(place) }
+        for push in pushes { try await write(Self.order(push), to: running) }
+    }
+
+    /// Starts the program, and tells it where the service is.
+    private func open(_ place: ExamPlace) async throws -> SenderProcess {
         let ledger = ledger
         let started = try SenderProcess(
             line,
             folder: folder,
-            environment: SenderEnvironment.make(place),
+            environment: place.environment,
             take: { Self.take($0, ledger) },
             flood: { ledger.fail(Undriven("it floods its standard output")) }
         )
         process.withLock { $0 = started }
         Task { ledger.end(status: await started.end(within: .seconds(3600)) ?? SIGKILL) }
-        let order = Open(
-            host: place.host,
-            port: place.port,
-            ca: place.authorities,
-            key: place.key,
-            keyID: place.keyID,
-            team: place.team,
-            topic: place.topic
-        )
-        try await write(String(decoding: try JSONEncoder().encode(order), as: UTF8.self), to: started)
-    }
-
-    func send(_ pushes: [ExamPush]) async throws {
-        guard let process = process.withLock({ $0 }) else { return }
-        for push in pushes { try await write(Self.order(push), to: process) }
+        var order: JSON.Object = ["do": "open", "port": .number(JSON.Number(place.port))]
+        for (name, text) in place.texts { order[name] = .string(text) }
+        try await write(JSON.object(order).description, to: started)
+        return started
     }
 
     /// Writes an order; that the program has ended says more than that it does not read.
@@ -123,11 +103,11 @@ final class AdapterSender: Sender {
     }
 }
 
-/// The environment of a sender's programs.
-enum SenderEnvironment {
-    /// The exam's own, without Herald's settings, and the authority where OpenSSL and others look for it.
-    static func make(_ place: ExamPlace) -> [String: String] {
+extension ExamPlace {
+    /// The environment of a sender's programs: the exam's own, without Herald's settings, and the authority where OpenSSL
+    /// and others look for it.
+    var environment: [String: String] {
         ProcessInfo.processInfo.environment.filter { !$0.key.hasPrefix("HERALD_") }
-            .merging(["SSL_CERT_FILE": place.authorities]) { $1 }
+            .merging(["SSL_CERT_FILE": authorities]) { $1 }
     }
 }

@@ -1,7 +1,6 @@
 import Foundation
 import HeraldMailbox
 import HeraldModel
-import HeraldService
 import Synchronization
 
 /// A command that sends and ends; its exit status is all that it says.
@@ -11,7 +10,6 @@ final class CommandSender: Sender {
     private static let patience = Duration.seconds(60)
 
     private struct State {
-        var place: ExamPlace?
         var work: Task<Void, Never>?
         var complaints: [String] = []
     }
@@ -27,13 +25,8 @@ final class CommandSender: Sender {
         self.folder = folder
     }
 
-    func open(_ place: ExamPlace) {
-        state.withLock { $0.place = place }
-    }
-
     /// Begins to send; the ledger hears of the end.
-    func send(_ pushes: [ExamPush]) throws {
-        guard let place = state.withLock({ $0.place }) else { return }
+    func send(_ pushes: [ExamPush], to place: ExamPlace) throws {
         let tokens = "\(folder)/tokens"
         let payload = "\(folder)/payload.json"
         do {
@@ -43,11 +36,9 @@ final class CommandSender: Sender {
         } catch {
             throw Undriven("cannot write into \(folder): \(error)")
         }
-        let values = [
-            "host": place.host, "port": "\(place.port)", "ca": place.authorities, "key": place.key,
-            "key_id": place.keyID, "team": place.team, "topic": place.topic, "tokens": tokens, "payload": payload,
-        ]
-        let common = values.reduce(line) { $0.replacing("{\($1.key)}", with: $1.value.quotedForShell) }
+        let own = ["port": "\(place.port)", "tokens": tokens, "payload": payload]
+        let values = place.texts.merging(own) { $1 }
+        let common = values.reduce(line) { $0.replacing("{\($1.key)}", with: ShellWord.quoted($1.value)) }
         // A command for one push says with its exit status what became of it.
         let lines: [(line: String, push: Int?)] =
             common.contains("{token}")
@@ -78,8 +69,13 @@ final class CommandSender: Sender {
 
     private func run(_ line: String, _ push: Int?, _ place: ExamPlace) async {
         do {
-            let environment = SenderEnvironment.make(place)
-            let process = try SenderProcess(line, folder: folder, environment: environment, take: { _ in }, flood: {})
+            let process = try SenderProcess(
+                line,
+                folder: folder,
+                environment: place.environment,
+                take: { _ in },
+                flood: {}
+            )
             process.closeInput()
             let status = await process.end(within: Self.patience)
             state.withLock { $0.complaints = Array(($0.complaints + process.complaints).suffix(20)) }

@@ -13,9 +13,7 @@ final class HookSender: Sender {
     }
 
     /// The server knows the service already.
-    func open(_ place: ExamPlace) {}
-
-    func send(_ pushes: [ExamPush]) async throws {
+    func send(_ pushes: [ExamPush], to _: ExamPlace) {
         let tokens = pushes.map { "\"\($0.token)\"" }.joined(separator: ",")
         var request = HTTPClientRequest(url: url)
         request.method = .POST

@@ -4,7 +4,7 @@ import Foundation
 /// Processes that a sender's programs leave behind.
 ///
 /// They become children of the exam, whatever session they have made for themselves.
-enum Orphans {
+package enum Orphans {
     /// The most generations of processes that are ended.
     private static let generations = 100
 
@@ -24,12 +24,13 @@ enum Orphans {
         }
     }
 
-    private static func children() -> [pid_t] {
-        let tasks = "/proc/self/task"
+    /// The children of a process, a number or `self`.
+    package static func children(of process: String = "self") -> [Int32] {
+        let tasks = "/proc/\(process)/task"
         let threads = (try? FileManager.default.contentsOfDirectory(atPath: tasks)) ?? []
-        return threads.flatMap { thread -> [pid_t] in
+        return threads.flatMap { thread -> [Int32] in
             let text = (try? String(contentsOfFile: "\(tasks)/\(thread)/children", encoding: .utf8)) ?? ""
-            return text.split(separator: " ").compactMap { pid_t($0) }
+            return text.split(separator: " ").compactMap { Int32($0) }
         }
     }
 }

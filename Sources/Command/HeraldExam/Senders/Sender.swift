@@ -1,9 +1,7 @@
 /// Drives a sender through a scenario.
 protocol Sender: Sendable {
-    /// Tells the sender where the service is.
-    func open(_ place: ExamPlace) async throws
-    /// Asks the sender for pushes.
-    func send(_ pushes: [ExamPush]) async throws
+    /// Asks the sender for pushes to the service, which is always at the same place.
+    func send(_ pushes: [ExamPush], to place: ExamPlace) async throws
     /// Lets the sender finish, and ends it.
     /// - Returns: The last lines of its standard error.
     func close() async -> [String]

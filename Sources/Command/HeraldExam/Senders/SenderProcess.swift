@@ -29,7 +29,7 @@ final class SenderProcess: Sendable {
     ///   - line: For `/bin/sh`.
     ///   - folder: Where it may write.
     ///   - environment: Its environment.
-    ///   - take: Gets each line of its standard output; returns false to read no more.
+    ///   - take: Gets each line of its standard output.
     ///   - flood: Called once it writes too much.
     /// - Throws: ``Undriven``.
     init(
@@ -39,29 +39,27 @@ final class SenderProcess: Sendable {
         take: @escaping @Sendable (String) -> Void,
         flood: @escaping @Sendable () -> Void
     ) throws {
+        let script = "\(folder)/sender-\(UUID().uuidString)"
+        let place = ShellWord.quoted(FileManager.default.currentDirectoryPath)
+        do {
+            try Data("#!/bin/sh\ncd \(place) || exit\n\(line)\n".utf8).write(to: URL(fileURLWithPath: script))
+            try FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: script)
+        } catch {
+            throw Undriven("cannot write \(script): \(error)")
+        }
         var (input, output, errors): ([CInt], [CInt], [CInt]) = ([-1, -1], [-1, -1], [-1, -1])
         guard herald_pipe(&input) == 0, herald_pipe(&output) == 0, herald_pipe(&errors) == 0 else {
             throw Undriven("no pipe can be made: \(String(cString: strerror(errno)))")
         }
         defer { for end in [input[0], output[1], errors[1]] { Foundation.close(end) } }
-        let script = "\(folder)/sender-\(UUID().uuidString)"
-        do {
-            try Data("#!/bin/sh\ncd \(FileManager.default.currentDirectoryPath.quotedForShell) || exit\n\(line)\n".utf8)
-                .write(to: URL(fileURLWithPath: script))
-            try FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: script)
-        } catch {
-            throw Undriven("cannot write \(script): \(error)")
-        }
         let variables = environment.sorted { $0.key < $1.key }.map { strdup("\($0.key)=\($0.value)") } + [nil]
         defer { for text in variables { free(text) } }
         var started: pid_t = 0
-        var code = ETXTBSY
-        // A child that another thread has just forked may still have the new file open for writing.
-        for _ in 0..<100 where code == ETXTBSY {
-            code = herald_spawn(&started, script, folder, variables, input[0], output[1], errors[1])
-            if code == ETXTBSY { usleep(10_000) }
+        let code = herald_spawn(&started, script, folder, variables, input[0], output[1], errors[1])
+        guard code == 0 else {
+            for end in [input[1], output[0], errors[0]] { Foundation.close(end) }
+            throw Undriven("it cannot be started: \(String(cString: strerror(code)))")
         }
-        guard code == 0 else { throw Undriven("it cannot be started: \(String(cString: strerror(code)))") }
         let child = started
         process = child
         state.withLock { $0.input = input[1] }
@@ -186,13 +184,5 @@ final class SenderProcess: Sendable {
             }
             if !rest.isEmpty { take(String(decoding: rest, as: UTF8.self)) }
         }
-    }
-}
-
-extension String {
-    /// The text as one word of a shell's command line.
-    var quotedForShell: String {
-        let isPlain = !isEmpty && utf8.allSatisfy { $0.isASCIIAlphanumeric || "-_./:,@%+=".utf8.contains($0) }
-        return isPlain ? self : "'" + replacing("'", with: "'\\''") + "'"
     }
 }

@@ -20,6 +20,11 @@ package struct ExamPlace: Sendable {
     package let keyID: String
     package let team: String
     package let topic: String
+
+    /// All but the port, under the names that adapters and commands know.
+    var texts: [String: String] {
+        ["host": host, "ca": authorities, "key": key, "key_id": keyID, "team": team, "topic": topic]
+    }
 }
 
 /// The service that senders are examined against: a whole one, in this process.
@@ -178,7 +183,6 @@ actor ExamStage {
         self.ledger = ledger
     }
 
-    /// Ends a scenario.
     func end() async throws {
         if let running { take(from: running.controls) }
         ledger = nil

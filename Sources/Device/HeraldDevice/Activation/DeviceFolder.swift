@@ -136,27 +136,25 @@ public struct DeviceFolder: Hashable, Sendable {
     /// - Throws: ``EnrollmentError/Code/untrusted`` if it is not signed with the key of the activation, or cannot be read;
     ///   ``EnrollmentError/Code/folder``.
     func take(_ text: String) throws -> Announcement? {
-        try alone { try takeAlone(text) }
-    }
-
-    private func takeAlone(_ text: String) throws -> Announcement? {
-        var service = try service()
-        let key = Data(base64Encoded: service.announcementKey)
-            .flatMap { try? P256.Signing.PublicKey(x963Representation: $0) }
-        guard let key else {
-            throw EnrollmentError(.folder, "\(servicePath) has no key of announcements: activate the device again")
+        try alone {
+            var service = try service()
+            let key = Data(base64Encoded: service.announcementKey)
+                .flatMap { try? P256.Signing.PublicKey(x963Representation: $0) }
+            guard let key else {
+                throw EnrollmentError(.folder, "\(servicePath) has no key of announcements: activate the device again")
+            }
+            let announcement: Announcement
+            do throws(Announcement.Fault) {
+                announcement = try Announcement(text, signedBy: key)
+            } catch {
+                throw EnrollmentError(.untrusted, error.rawValue)
+            }
+            guard announcement.version > service.announcement else { return nil }
+            service.announcement = announcement.version
+            if !announcement.addresses.isEmpty { service.addresses = announcement.addresses }
+            try write(service, authority: try Self.pem(announcement.authorities))
+            return announcement
         }
-        let announcement: Announcement
-        do {
-            announcement = try Announcement(text, signedBy: key)
-        } catch {
-            throw EnrollmentError(.untrusted, error.rawValue)
-        }
-        guard announcement.version > service.announcement else { return nil }
-        service.announcement = announcement.version
-        if !announcement.addresses.isEmpty { service.addresses = announcement.addresses }
-        try write(service, authority: try Self.pem(announcement.authorities))
-        return announcement
     }
 
     /// Makes an address the preferred one, for connections and renewals.
@@ -165,16 +163,14 @@ public struct DeviceFolder: Hashable, Sendable {
     ///   - port: The listener for devices; nil for the port of the present address.
     /// - Throws: ``EnrollmentError/Code/folder``.
     public func prefer(_ service: ServiceAddress, port: Int?) throws {
-        try alone { try preferAlone(service, port: port) }
-    }
-
-    private func preferAlone(_ service: ServiceAddress, port: Int?) throws {
-        var known = try self.service()
-        let port = port ?? known.addresses.first { $0.host == service.host }?.port ?? known.addresses[0].port
-        let address = ServiceEndpoint(host: service.host, port: port, activation: service.port)
-        guard known.addresses.first != address else { return }
-        known.addresses = [address] + known.addresses.filter { $0 != address }
-        try write(known, authority: try authorities())
+        try alone {
+            var known = try self.service()
+            let port = port ?? known.addresses.first { $0.host == service.host }?.port ?? known.addresses[0].port
+            let address = ServiceEndpoint(host: service.host, port: port, activation: service.port)
+            guard known.addresses.first != address else { return }
+            known.addresses = [address] + known.addresses.filter { $0 != address }
+            try write(known, authority: try authorities())
+        }
     }
 
     /// Certificates (DER) as PEM.

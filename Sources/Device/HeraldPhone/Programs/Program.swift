@@ -128,13 +128,7 @@ final class Program: Sendable {
         let environment = call.environment.sorted { $0.key < $1.key }.map { strdup("\($0.key)=\($0.value)") } + [nil]
         defer { for text in environment { free(text) } }
         var child: pid_t = 0
-        var code: CInt = 0
-        // A child that another thread has just forked may still have the new file open for writing.
-        for attempt in 0..<20 {
-            code = herald_spawn(&child, call.path, call.folder, environment, input, output, errors)
-            guard code == ETXTBSY, attempt < 19 else { break }
-            usleep(10_000)
-        }
+        let code = herald_spawn(&child, call.path, call.folder, environment, input, output, errors)
         guard code == 0 else {
             return .failure(Failure(words: "cannot be started: \(String(cString: strerror(code)))"))
         }

@@ -126,12 +126,12 @@ final class BinaryDispatcher: @unchecked Sendable {
                 plan.postpone(until: moment)
                 scheduleTick(at: moment, now: now)
             } else {
-                connect(now: now)
+                connect()
             }
         }
     }
 
-    private func connect(now: NIODeadline) {
+    private func connect() {
         isConnecting = true
         metrics.connections.increment()
         logger?.debug("connecting", metadata: ["host": "\(connector.host)", "port": "\(connector.target.port)"])

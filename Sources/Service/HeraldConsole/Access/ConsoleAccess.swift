@@ -82,11 +82,9 @@ package final class ConsoleAccess: Sendable {
     func caller(of request: Request, from address: String) throws -> ConsoleCaller? {
         if let secret = BearerToken<ConsoleContext>.secret(in: request.headers[.authorization]) {
             let member = try guarded(address) { state, now in holder(of: SecretDigest(secret), state, at: now) }
-            return member.map { ConsoleCaller(member: $0, ground: $0.ground, address: address, proof: .token) }
+            return member.map { ConsoleCaller(member: $0, ground: $0.ground, proof: .token) }
         }
-        return session(of: request).map {
-            ConsoleCaller(member: $0.member, ground: .session($0.id), address: address, proof: .session)
-        }
+        return session(of: request).map { ConsoleCaller(member: $0.member, ground: .session($0.id), proof: .session) }
     }
 
     /// The session of a request, whose idle time begins anew.

@@ -22,28 +22,6 @@ package struct AuditEntry: Codable, Hashable, Sendable {
 
     /// Whether it was refused or failed, so that nothing changed.
     package var isRefused: Bool { status >= 400 }
-
-    package init(
-        time: String,
-        who: String?,
-        role: ConsoleRole?,
-        from: String,
-        proof: ConsoleCaller.Proof?,
-        action: String,
-        target: String?,
-        status: Int,
-        error: String?
-    ) {
-        self.time = time
-        self.who = who
-        self.role = role
-        self.from = from
-        self.proof = proof
-        self.action = action
-        self.target = target
-        self.status = status
-        self.error = error
-    }
 }
 
 /// Keeps the lines of the audit.

@@ -17,23 +17,16 @@ package struct ConsoleCaller: Sendable {
     let member: ConsoleMember
     /// Their own token or session.
     let ground: ConsoleGround
-    /// IP address; `socket` at the socket.
-    package let address: String
     package let proof: Proof
 
     /// Name of the session or token; `uid 1000` at the socket.
     package var name: String { member.name }
     package var role: ConsoleRole { member.role }
+}
 
-    init(member: ConsoleMember, ground: ConsoleGround, address: String, proof: Proof) {
-        self.member = member
-        self.ground = ground
-        self.address = address
-        self.proof = proof
-    }
-
-    package init(name: String, role: ConsoleRole, address: String, proof: Proof) {
-        self.init(member: ConsoleMember(name: name, role: role), ground: .process, address: address, proof: proof)
+extension ConsoleCaller {
+    init(name: String, role: ConsoleRole, proof: Proof) {
+        self.init(member: ConsoleMember(name: name, role: role), ground: .process, proof: proof)
     }
 }
 

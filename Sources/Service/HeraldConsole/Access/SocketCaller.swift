@@ -10,7 +10,7 @@ extension ConsoleCaller {
     /// The caller at the control socket: an admin, because the file system let them in.
     static func socket(_ context: ConsoleContext) async -> ConsoleCaller {
         let name = await peer(of: context.channel).map { "uid \($0)" } ?? "socket"
-        return ConsoleCaller(name: name, role: .admin, address: "socket", proof: .socket)
+        return ConsoleCaller(name: name, role: .admin, proof: .socket)
     }
 
     #if canImport(Glibc)

@@ -12,8 +12,6 @@ package struct AdminError: Error, Hashable {
         case notFound = 404
         /// The service's state does not allow it.
         case conflict = 409
-        /// The body is too long.
-        case tooLong = 413
         /// The caller has tried too often.
         case tooMany = 429
         /// Internal error, for example of a disk.

@@ -111,11 +111,6 @@ package struct CatchRequest: Codable, Hashable, Sendable {
     package let topics: CatchTopics
     /// Nil for an hour.
     package let minutes: Int?
-
-    package init(topics: CatchTopics, minutes: Int? = nil) {
-        self.topics = topics
-        self.minutes = minutes
-    }
 }
 
 /// A question for what was caught.
@@ -154,8 +149,4 @@ package struct CaughtAnswer: Codable, Hashable, Sendable {
 /// The number of messages that were removed.
 package struct CaughtRemoval: Codable, Hashable, Sendable {
     package let deleted: Int
-
-    package init(deleted: Int) {
-        self.deleted = deleted
-    }
 }

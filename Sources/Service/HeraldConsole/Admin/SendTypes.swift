@@ -16,13 +16,6 @@ package struct SendOrder: Decodable, Sendable {
         package let channel: String?
         /// The topic, with the suffix of the push type; of a channel the bundle identifier.
         package let topic: String
-
-        package init(device: String? = nil, token: String? = nil, channel: String? = nil, topic: String) {
-            self.device = device
-            self.token = token
-            self.channel = channel
-            self.topic = topic
-        }
     }
 
     package let recipients: [Recipient]

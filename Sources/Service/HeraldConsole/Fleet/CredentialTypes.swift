@@ -53,20 +53,6 @@ package struct CertificateOrder: Codable, Hashable, Sendable {
     package let environments: [String]?
     /// Lifetime; 365 without it.
     package let days: Int?
-
-    package init(
-        csr: String,
-        topics: [String],
-        team: String? = nil,
-        environments: [String]? = nil,
-        days: Int? = nil
-    ) {
-        self.csr = csr
-        self.topics = topics
-        self.team = team
-        self.environments = environments
-        self.days = days
-    }
 }
 
 /// An order to take a provider's public key.
@@ -78,13 +64,6 @@ package struct KeyOrder: Codable, SnakeCased, Hashable, Sendable {
     package let topics: [String]?
     /// Both without it.
     package let environments: [String]?
-
-    package init(publicKey: String, team: String, topics: [String]? = nil, environments: [String]? = nil) {
-        self.publicKey = publicKey
-        self.team = team
-        self.topics = topics
-        self.environments = environments
-    }
 }
 
 /// A new certificate of a provider.

@@ -112,10 +112,6 @@ package struct DeviceTokenEntry: Codable, Hashable, Sendable {
 /// New labels of a device.
 package struct LabelsRequest: Codable, Hashable, Sendable {
     package let labels: [String: String]
-
-    package init(labels: [String: String]) {
-        self.labels = labels
-    }
 }
 
 /// An invitation for devices.
@@ -177,18 +173,4 @@ package struct InvitationRequest: Codable, Hashable, Sendable {
     package let labels: [String: String]?
     /// The known device that it is for.
     package let device: String?
-
-    package init(
-        name: String? = nil,
-        uses: Int? = nil,
-        days: Int? = nil,
-        labels: [String: String]? = nil,
-        device: String? = nil
-    ) {
-        self.name = name
-        self.uses = uses
-        self.days = days
-        self.labels = labels
-        self.device = device
-    }
 }

@@ -18,12 +18,6 @@ package struct SeriesSample: Sendable {
     /// Seconds by a clock that does not jump.
     let uptime: Double
     let readings: [SeriesReading]
-
-    package init(time: WallTime, uptime: Double, readings: [SeriesReading]) {
-        self.time = time
-        self.uptime = uptime
-        self.readings = readings
-    }
 }
 
 /// The recent values of some time series, at one resolution.

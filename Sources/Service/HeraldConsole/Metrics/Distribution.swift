@@ -5,11 +5,6 @@ package struct Distribution: Hashable, Sendable {
     /// Counts of values by range; one more than ``bounds``.
     var counts: [Int64]
 
-    package init(bounds: [Double], counts: [Int64]) {
-        self.bounds = bounds
-        self.counts = counts
-    }
-
     /// Adds the values of another one with the same ranges.
     mutating func add(_ other: Distribution) {
         guard other.bounds == bounds else { return }

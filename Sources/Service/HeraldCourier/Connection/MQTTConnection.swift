@@ -278,9 +278,7 @@ final class MQTTConnection: ChannelInboundHandler, DeadlineHolder {
         case .sendToken(let app, let token, let qualityOfService):
             sender.send(.token(app, token, qualityOfService: qualityOfService))
         case .announce(let qualityOfService, let version):
-            guard let newest = courier.services.announcements.announcement, newest.content.version > version else {
-                return
-            }
+            guard let newest = courier.services.trust.announcement, newest.content.version > version else { return }
             sender.send(.announcement(qualityOfService: qualityOfService))
         case .noteAnnouncement(let version):
             guard let link else { return }

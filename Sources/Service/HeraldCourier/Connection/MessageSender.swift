@@ -208,7 +208,7 @@ final class MessageSender: DeadlineHolder {
     }
 
     private func writeAnnouncement() {
-        guard let text = courier.services.announcements.announcement?.text else { return window.dropNext() }
+        guard let text = courier.services.trust.announcement?.text else { return window.dropNext() }
         write(Array(text.utf8), to: .service)
     }
 

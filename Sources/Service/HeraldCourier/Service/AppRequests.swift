@@ -53,7 +53,7 @@ struct AppRequests: Sendable {
 
     /// Whether the device may register an app while topics must be known; a registration that is there stays.
     private func mayRegister(_ app: App, _ client: Client) -> Bool {
-        services.topics.isKnown(app.topic)
+        services.trust.isKnown(app.topic)
             || slot(app, client).flatMap { services.postOffice.registration($0) }?.isLive == true
     }
 
@@ -81,7 +81,7 @@ struct AppRequests: Sendable {
             // The registry's own copy of the name, so that sessions share it.
             topic: services.registry.app(number)?.topic ?? topic,
             number: number,
-            token: sealsToken ? services.token(for: registration) : nil
+            token: sealsToken ? services.tokens.token(for: registration) : nil
         )
     }
 
@@ -142,7 +142,7 @@ struct AppRequests: Sendable {
         guard isRightApp, let registration = services.postOffice.registration(contents.slot), registration.isLive,
             registration.generation == contents.generation
         else { return .stale(number) }
-        return services.token(for: registration) == token ? .current(number) : .outdated(number)
+        return services.tokens.token(for: registration) == token ? .current(number) : .outdated(number)
     }
 
     /// The slot of an app that is registered on the device.

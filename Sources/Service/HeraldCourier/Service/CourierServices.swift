@@ -8,33 +8,26 @@ package struct CourierServices: Sendable {
     let postOffice: any DevicePostOffice
     let channels: ChannelService
     let tokens: any DeviceTokens
-    let topics: any KnownTopics
-    let announcements: any ServiceAnnouncements
+    let trust: any ServiceFacts
 
     package init(
         registry: any DeviceRegistry,
         postOffice: any DevicePostOffice,
         channels: ChannelService,
         tokens: any DeviceTokens,
-        topics: any KnownTopics,
-        announcements: any ServiceAnnouncements
+        trust: any ServiceFacts
     ) {
         self.registry = registry
         self.postOffice = postOffice
         self.channels = channels
         self.tokens = tokens
-        self.topics = topics
-        self.announcements = announcements
-    }
-
-    func token(for registration: Registration) -> DeviceToken {
-        tokens.seal(TokenContents(slot: registration.slot, generation: registration.generation))
+        self.trust = trust
     }
 
     /// The device token of a registration under the newest key; nil if the registration is not live.
     func token(for slot: Slot) -> DeviceToken? {
         guard let registration = postOffice.registration(slot), registration.isLive else { return nil }
-        return token(for: registration)
+        return tokens.token(for: registration)
     }
 }
 
@@ -111,23 +104,24 @@ package protocol DeviceTokens: AnyObject, Sendable {
     func open(_ token: DeviceToken) -> TokenContents?
 }
 
-extension TokenSeal: DeviceTokens {}
-
-/// The topics of the service's providers.
-package protocol KnownTopics: Sendable {
-    /// Whether a credential names the topic, or a team owns it.
-    func isKnown(_ topic: Topic) -> Bool
+extension DeviceTokens {
+    /// The device token of a registration, under the newest key.
+    package func token(for registration: Registration) -> DeviceToken {
+        seal(TokenContents(slot: registration.slot, generation: registration.generation))
+    }
 }
 
-extension TrustService: KnownTopics {}
+extension TokenSeal: DeviceTokens {}
 
-/// The announcements of the service to devices.
-package protocol ServiceAnnouncements: Sendable {
-    /// The newest announcement; nil before the first.
+/// The facts about the service that its trust folder has.
+package protocol ServiceFacts: Sendable {
+    /// Whether a credential names the topic, or a team owns it.
+    func isKnown(_ topic: Topic) -> Bool
+    /// The newest announcement to devices; nil before the first.
     var announcement: SignedAnnouncement? { get }
 }
 
-extension TrustService: ServiceAnnouncements {}
+extension TrustService: ServiceFacts {}
 
 /// The certificates of devices, DER.
 extension TrustService {

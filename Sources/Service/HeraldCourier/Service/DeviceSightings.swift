@@ -1,3 +1,4 @@
+package import HeraldMailbox
 package import HeraldModel
 package import HeraldTrust
 import Synchronization
@@ -6,13 +7,10 @@ import Synchronization
 package final class DeviceSightings: Sendable {
     private let sightings = Mutex<[DeviceID: DeviceSighting]>([:])
 
-    /// Yields when there is something to write at once: devices that had never connected, or that took an announcement.
-    package let urgent: AsyncStream<Void>
-    private let urgency: AsyncStream<Void>.Continuation
+    /// There is something to write at once: devices that had never connected, or that took an announcement.
+    package let urgent = Signal()
 
-    package init() {
-        (urgent, urgency) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
-    }
+    package init() {}
 
     func note(_ sighting: DeviceSighting, isNew: Bool = false) {
         sightings.withLock { sightings in
@@ -20,13 +18,13 @@ package final class DeviceSightings: Sendable {
             sighting.announcement = sightings[sighting.device]?.announcement
             sightings[sighting.device] = sighting
         }
-        if isNew { urgency.yield() }
+        if isNew { urgent.send() }
     }
 
     /// Notes the version of the announcement that a connected device has.
     func note(announcement version: Int64, of sighting: DeviceSighting) {
         sightings.withLock { $0[sighting.device, default: sighting].announcement = version }
-        urgency.yield()
+        urgent.send()
     }
 
     /// The newest connection of a device, unless the ledger has it.

@@ -24,16 +24,11 @@ struct PublishOperation {
         let app = { session.app($0, publish.properties) }
         switch CourierTopic(publish.topic) {
         case .settings(let topic):
-            content = PublishOperation.read(.enabled, publish) { isEnabled in
+            content = PublishOperation.read(publish, DeviceMessage.enabled.truth) { isEnabled in
                 app(topic).map { .settings(isEnabled: isEnabled, $0) } ?? PublishOperation.unknownEnvironment
             }
-        case .power: content = PublishOperation.read(.saving, publish) { .power(isSaving: $0) }
-        case .service:
-            do {
-                content = .announcement(try DeviceMessage.announcement(publish.payload))
-            } catch {
-                content = .refused(.payloadFormatInvalid, error.message, nil)
-            }
+        case .power: content = PublishOperation.read(publish, DeviceMessage.saving.truth) { .power(isSaving: $0) }
+        case .service: content = PublishOperation.read(publish, DeviceMessage.announcement) { .announcement($0) }
         case .token(let topic):
             guard let app = app(topic) else {
                 content = PublishOperation.unknownEnvironment
@@ -49,14 +44,13 @@ struct PublishOperation {
 
     private static let unknownEnvironment = Content.refused(.implementationSpecificError, EnvironmentProperty.allowed)
 
-    /// Reads a payload that has one truth value.
-    private static func read(
-        _ message: DeviceMessage,
+    private static func read<Value>(
         _ publish: MQTTPublish,
-        _ content: (Bool) -> Content
+        _ value: ([UInt8]) throws(DeviceMessage.Fault) -> Value,
+        _ content: (Value) -> Content
     ) -> Content {
         do {
-            return content(try message.truth(publish.payload))
+            return content(try value(publish.payload))
         } catch {
             return .refused(.payloadFormatInvalid, error.message, .payload(publish.topic, error.message))
         }

@@ -19,8 +19,7 @@ package final class BinaryGateway: Sendable {
     private let binaryLoops: PerLoop<ProviderLoop<BinaryConnection>>
     private let feedbackLoops: PerLoop<ProviderLoop<FeedbackConnection>>
     private let tasks: TaskQueue
-    private let stopSignal: AsyncStream<Void>
-    private let stop: AsyncStream<Void>.Continuation
+    private let stop = Signal()
 
     /// The TLS contexts of the two listeners: optional client certificate, `h2` offered, TLS 1.2 at most.
     package struct Contexts: Sendable {
@@ -111,7 +110,6 @@ package final class BinaryGateway: Sendable {
             try channel.pipeline.syncOperations.addHandler(gate, position: .first)
             try channel.addBehindTLS(connection)
         }
-        (stopSignal, stop) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
 
     /// Opens both listeners.
@@ -132,7 +130,7 @@ package final class BinaryGateway: Sendable {
     package func run() async {
         await withTaskGroup(of: Void.self) { tasks in
             tasks.addTask { await self.tasks.run() }
-            for await _ in self.stopSignal { break }
+            for await _ in self.stop.stream { break }
             await self.stopConnections()
             // Confirmed lists are deleted before the store closes.
             self.tasks.finish()
@@ -167,8 +165,7 @@ package final class BinaryGateway: Sendable {
     ///
     /// Returns at once; ``run()`` returns when the stop is complete.
     package func beginShutdown() {
-        stop.yield()
-        stop.finish()
+        stop.send()
     }
 
     /// Sets the TLS contexts of later handshakes; sessions of the old ones do not resume.

@@ -170,14 +170,11 @@ package struct AppUsage: Hashable, Sendable {
     package let record: AppRecord
     /// Devices on which it is registered.
     package let devices: Int
-    /// Devices that removed it.
-    package let ended: Int
     package let channels: Int
 
-    package init(record: AppRecord, devices: Int, ended: Int, channels: Int) {
+    package init(record: AppRecord, devices: Int, channels: Int) {
         self.record = record
         self.devices = devices
-        self.ended = ended
         self.channels = channels
     }
 

@@ -1,9 +1,9 @@
 /// Wakes one task that waits for something to do.
-struct Signal: Sendable {
-    let stream: AsyncStream<Void>
+package struct Signal: Sendable {
+    package let stream: AsyncStream<Void>
     private let continuation: AsyncStream<Void>.Continuation
 
-    init() { (stream, continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1)) }
+    package init() { (stream, continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1)) }
 
-    func send() { continuation.yield() }
+    package func send() { continuation.yield() }
 }

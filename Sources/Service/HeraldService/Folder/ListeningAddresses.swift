@@ -74,34 +74,6 @@ package struct ListeningAddresses: Hashable, Sendable, Codable {
 
     package var consoleScheme: String { consoleTLS ? "https" : "http" }
 
-    package init(
-        api: Int? = nil,
-        binary: Int? = nil,
-        feedback: Int? = nil,
-        device: Int? = nil,
-        activation: Int? = nil,
-        console: Int? = nil,
-        pid: Int32,
-        host: String,
-        name: String = "localhost",
-        consoleHost: String,
-        consoleTLS: Bool = false,
-        proxiedConsole: String? = nil
-    ) {
-        self.api = api
-        self.binary = binary
-        self.feedback = feedback
-        self.device = device
-        self.activation = activation
-        self.console = console
-        self.pid = pid
-        self.host = host
-        self.name = name
-        self.consoleHost = consoleHost
-        self.consoleTLS = consoleTLS
-        self.proxiedConsole = proxiedConsole
-    }
-
     /// Writes the file, just before `ready` is printed.
     package func write(to folder: DataFolder) throws {
         let encoder = JSONEncoder()

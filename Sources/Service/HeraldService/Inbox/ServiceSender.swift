@@ -1,5 +1,6 @@
 import Crypto
 import HeraldConsole
+import HeraldCourier
 import HeraldGateway
 import HeraldMailbox
 import HeraldModel
@@ -82,8 +83,7 @@ final class ServiceSender: ConsoleSender {
         guard let registration, registration.isLive else {
             throw AdminError(.notFound, "\(app.topic) is not registered on \(id.name) in \(app.environment.rawValue)")
         }
-        let contents = TokenContents(slot: registration.slot, generation: registration.generation)
-        return PushToken(assembly.trust.seal.seal(contents))
+        return PushToken(assembly.trust.seal.token(for: registration))
     }
 
     private static func send(_ shipment: Shipment, _ client: ProviderClient) async -> SendAnswer {

@@ -23,7 +23,7 @@ extension ServiceAdministration {
         let isOffline = offlineDays != nil
         if connected != nil || isOffline {
             selection.condition = { id in
-                let isConnected = isConnected(id)
+                let isConnected = assembly.isConnected(id)
                 return isConnected == connected ?? isConnected && !(isOffline && isConnected)
             }
         }
@@ -155,11 +155,10 @@ extension ServiceAdministration {
 
     private func tokenEntry(_ registration: Registration, _ device: EnrolledDevice) -> DeviceTokenEntry? {
         guard let app = assembly.delivery.registry.app(registration.slot.app) else { return nil }
-        let contents = TokenContents(slot: registration.slot, generation: registration.generation)
         return DeviceTokenEntry(
             device: device.id.name,
             name: device.name,
-            token: assembly.trust.seal.seal(contents).hex,
+            token: assembly.trust.seal.token(for: registration).hex,
             topic: app.topic,
             environment: app.environment
         )
@@ -181,7 +180,7 @@ extension ServiceAdministration {
     private func entry(_ device: EnrolledDevice) -> DeviceEntry {
         let number = assembly.delivery.registry.number(of: device.id)
         var entry = DeviceEntry(device, complete: assembly.trust.announcement?.content.complete)
-        entry.connected = number.map { isConnected($0) } ?? false
+        entry.connected = assembly.isConnected(device.id)
         if let link = number.flatMap({ assembly.delivery.postOffice.link(of: $0) }) as? MQTTConnectionLink {
             entry.connectedSince = link.connected.rfc3339
             entry.lastSeen = assembly.clock.now().rfc3339
@@ -190,10 +189,6 @@ extension ServiceAdministration {
             entry.show(seen, at: seen.at)
         }
         return entry
-    }
-
-    private func isConnected(_ device: DeviceID) -> Bool {
-        assembly.delivery.registry.number(of: device).map { isConnected($0) } ?? false
     }
 
     // MARK: - Invitations

@@ -69,7 +69,7 @@ struct FleetGauges: Sendable {
             do {
                 let selection = DeviceSelection(after: next, limit: Self.part)
                 let part = try await assembly.trust.folder.store.devices(selection)
-                for device in part.items { counts.add(device, isConnected: isConnected(device.id)) }
+                for device in part.items { counts.add(device, isConnected: assembly.isConnected(device.id)) }
                 next = part.next
             } catch {
                 return assembly.logger.debug("devices cannot be counted now", metadata: ["error": "\(error)"])
@@ -79,11 +79,5 @@ struct FleetGauges: Sendable {
         for one in unseen { one.gauge.record(counts.unseen[one.days] ?? 0) }
         ending.record(counts.ending)
         ended.record(counts.ended)
-    }
-
-    private func isConnected(_ id: DeviceID) -> Bool {
-        guard let number = assembly.delivery.registry.number(of: id) else { return false }
-        return assembly.delivery.postOffice.isConnected(number)
-            || assembly.storage.cluster?.otherHolder(of: number) != nil
     }
 }

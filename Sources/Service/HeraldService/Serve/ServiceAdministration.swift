@@ -177,11 +177,6 @@ package struct ServiceAdministration: Sendable {
         }
     }
 
-    /// Whether a device is connected to this node, or to another one of its cluster.
-    func isConnected(_ device: DeviceNumber) -> Bool {
-        assembly.delivery.postOffice.isConnected(device) || assembly.storage.cluster?.otherHolder(of: device) != nil
-    }
-
     func reloadTrust() async throws {
         try await asked { try await watch.reload() }
     }

@@ -24,6 +24,12 @@ package struct ServiceAssembly: Sendable {
     let manager: ServiceManager
     let logger: Logger
 
+    /// Whether a device is connected to this node, or to another one of its cluster.
+    func isConnected(_ device: DeviceID) -> Bool {
+        guard let number = delivery.registry.number(of: device) else { return false }
+        return delivery.postOffice.isConnected(number) || storage.cluster?.otherHolder(of: number) != nil
+    }
+
     /// Makes a service.
     ///
     /// The caller holds the folder's lock.

@@ -1,3 +1,4 @@
+import HeraldCourier
 package import HeraldGateway
 package import HeraldMailbox
 package import HeraldModel
@@ -24,8 +25,7 @@ package struct ServiceControls: Sendable {
         for device in devices {
             guard let result = await registry.register([app], on: device, fence: 0)[app] else { continue }
             let registration = try result.get()
-            let contents = TokenContents(slot: registration.slot, generation: registration.generation)
-            registered.append((registration.slot, seal.seal(contents)))
+            registered.append((registration.slot, seal.token(for: registration)))
         }
         return registered
     }

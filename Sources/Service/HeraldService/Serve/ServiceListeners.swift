@@ -74,8 +74,7 @@ struct ServiceListeners: Sendable {
                 postOffice: delivery.postOffice,
                 channels: delivery.channels,
                 tokens: trust.seal,
-                topics: trust,
-                announcements: trust
+                trust: trust
             ),
             trust: trust,
             clock: clock,

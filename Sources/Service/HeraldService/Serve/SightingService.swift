@@ -1,4 +1,5 @@
 import HeraldCourier
+import HeraldMailbox
 import HeraldTrust
 import Logging
 import ServiceLifecycle
@@ -25,7 +26,7 @@ struct SightingService: Service {
             await withDiscardingTaskGroup { group in
                 group.addTask { await writeRegularly() }
                 group.addTask {
-                    for await _ in courier.sightings.urgent {
+                    for await _ in courier.sightings.urgent.stream {
                         await write()
                         // A fleet that is activated is written together.
                         try? await Task.sleep(for: SightingService.pause)

@@ -1,4 +1,5 @@
 import HeraldCluster
+import HeraldMailbox
 import NIOCore
 import Synchronization
 
@@ -10,14 +11,9 @@ package final class TrustInbox: Sendable {
         var isOver = false
     }
 
-    /// Yields when there is something to do.
-    let arrivals: AsyncStream<Void>
-    private let arrived: AsyncStream<Void>.Continuation
+    /// There is something to do.
+    let arrivals = Signal()
     private let state = Mutex(State())
-
-    init() {
-        (arrivals, arrived) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
-    }
 
     func add(_ new: [LogEntry]) {
         // Copies, since a message may keep all that was read from the connection together with it.
@@ -30,7 +26,7 @@ package final class TrustInbox: Sendable {
             )
         }
         state.withLock { $0.entries += copies }
-        arrived.yield()
+        arrivals.send()
     }
 
     /// Removes the oldest messages, in the order of the log.
@@ -44,11 +40,11 @@ package final class TrustInbox: Sendable {
     /// Puts messages back that could not be taken.
     func putBack(_ former: [LogEntry]) {
         state.withLock { $0.entries = former + $0.entries }
-        arrived.yield()
+        arrivals.send()
     }
 
     /// Lets whoever takes the messages look at them.
-    func wake() { arrived.yield() }
+    func wake() { arrivals.send() }
 
     // MARK: - In force
 
@@ -60,7 +56,7 @@ package final class TrustInbox: Sendable {
                 if !state.isOver { state.waiting.append(done) }
                 return state.isOver
             }
-            if isOver { done(.failure(.unavailable)) } else { arrived.yield() }
+            if isOver { done(.failure(.unavailable)) } else { arrivals.send() }
         }
     }
 

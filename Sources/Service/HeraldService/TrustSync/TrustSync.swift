@@ -145,7 +145,7 @@ package final class TrustSync: Sendable {
         await withTaskGroup { group in
             group.addTask {
                 var stillness = Stillness(at: self.scheduler.now)
-                for await _ in self.inbox.arrivals {
+                for await _ in self.inbox.arrivals.stream {
                     let (now, fresh) = (self.scheduler.now, self.followers.map(\.fresh).min())
                     await self.takeIntoForce(onChange)
                     // Also after a failure, which says itself what is not in force.

@@ -77,23 +77,19 @@ enum AppTable {
     /// Counts the registrations and channels of an app, or of all; reads all registrations.
     static func usages(_ app: AppNumber?, _ database: Database, _ damage: DamagedRows) throws -> [AppUsage] {
         let filter = app.map { " WHERE app = \($0.value)" } ?? ""
-        var registrations: [Int64: (live: Int, all: Int)] = [:]
-        try HotStatement(
-            database,
-            sql: "SELECT app, sum(is_live), count(*) FROM registration\(filter) GROUP BY app"
-        ).forEachRow { row in
-            registrations[row.integer(0)] = (Int(row.integer(1)), Int(row.integer(2)))
-            return true
+        func count(_ number: String, _ table: String) throws -> [Int64: Int] {
+            var counts: [Int64: Int] = [:]
+            let sql = "SELECT app, \(number) FROM \(table)\(filter) GROUP BY app"
+            try HotStatement(database, sql: sql).forEachRow { row in
+                counts[row.integer(0)] = Int(row.integer(1))
+                return true
+            }
+            return counts
         }
-        var channels: [Int64: Int] = [:]
-        try HotStatement(database, sql: "SELECT app, count(*) FROM channel\(filter) GROUP BY app").forEachRow { row in
-            channels[row.integer(0)] = Int(row.integer(1))
-            return true
-        }
+        let (devices, channels) = (try count("sum(is_live)", "registration"), try count("count(*)", "channel"))
         return try load(database, damage, only: app).map { record in
             let number = Int64(record.number.value)
-            let (live, all) = registrations[number] ?? (0, 0)
-            return AppUsage(record: record, devices: live, ended: all - live, channels: channels[number] ?? 0)
+            return AppUsage(record: record, devices: devices[number] ?? 0, channels: channels[number] ?? 0)
         }
     }
 

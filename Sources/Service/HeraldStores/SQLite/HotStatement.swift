@@ -36,7 +36,7 @@ struct HotStatement {
     func run() throws {
         let code = sqlite3_step(handle)
         sqlite3_reset(handle)
-        guard code == SQLITE_DONE || code == SQLITE_ROW else { throw HotStatement.error(code, handle) }
+        guard code == SQLITE_DONE || code == SQLITE_ROW else { throw HotStatement.error(handle) }
     }
 
     /// Runs a statement and passes its rows to `body`, until `body` returns false.
@@ -51,12 +51,12 @@ struct HotStatement {
             case SQLITE_DONE:
                 return
             default:
-                throw HotStatement.error(code, handle)
+                throw HotStatement.error(handle)
             }
         }
     }
 
-    private static func error(_ code: CInt, _ handle: OpaquePointer) -> DatabaseError {
+    private static func error(_ handle: OpaquePointer) -> DatabaseError {
         let connection = sqlite3_db_handle(handle)
         return DatabaseError(
             resultCode: ResultCode(rawValue: sqlite3_extended_errcode(connection)),

@@ -38,7 +38,7 @@ extension TrustDatabase {
         now: WallTime
     ) async throws -> Bool {
         try await change { database in
-            if let use, try !TrustDatabase.isUsable(use.invitation, database) { return false }
+            if let use, try TrustDatabase.usable(use.invitation, database) == nil { return false }
             let isAdded = try database.changes(
                 """
                 INSERT INTO device_certificate
@@ -125,21 +125,14 @@ extension TrustDatabase {
     package func announcementCounts(_ version: Int64, now: WallTime) async throws -> AnnouncementCounts {
         try await read { database in
             let sql = """
-                SELECT CASE WHEN announcement >= ?1 THEN 'ready' WHEN announcement > 0 THEN 'behind'
-                    WHEN announcement <= -?1 THEN 'told' ELSE 'silent' END,
-                EXISTS (SELECT 1 FROM device_certificate WHERE device = number AND expires >= ?2), count(*)
+                SELECT announcement, EXISTS (SELECT 1 FROM device_certificate WHERE device = number AND expires >= ?1),
+                    count(*)
                 FROM device WHERE revoked IS NULL GROUP BY 1, 2
                 """
             var counts = AnnouncementCounts()
-            try CheckedRow.forEach(database, sql: sql, [version, now.milliseconds]) { row in
-                let count: Int = try row.number(2)
-                switch (AnnouncementState(rawValue: try row.text(0)), try row.integer(1) != 0) {
-                case (_, false): counts.expired += count
-                case (.ready, true): counts.ready += count
-                case (.behind, true): counts.behind += count
-                case (.told, true): counts.told += count
-                case (.silent, true), (nil, true): counts.silent += count
-                }
+            try CheckedRow.forEach(database, sql: sql, [now.milliseconds]) { row in
+                let state = AnnouncementState(try row.integer(0), complete: version)
+                counts.add(try row.number(2), state, isExpired: try row.integer(1) == 0)
             }
             return counts
         }

@@ -68,16 +68,17 @@ extension TrustDatabase {
         }
     }
 
-    /// Whether an invitation is neither unknown, used up nor withdrawn.
-    static func isUsable(_ id: String, _ database: Database) throws -> Bool {
-        guard let invitation = try invitation(id, database) else { return false }
-        return !invitation.isUsedUp && invitation.withdrawn == nil
+    /// An invitation; nil if it is unknown, used up or withdrawn.
+    static func usable(_ id: String, _ database: Database) throws -> Invitation? {
+        guard let invitation = try invitation(id, database), !invitation.isUsedUp, invitation.withdrawn == nil
+        else { return nil }
+        return invitation
     }
 
     /// Counts a use of an invitation, within the transaction that adds the device or certificate.
     /// - Returns: false if it is not usable.
     static func use(_ id: String, _ use: Invitation.Use, _ database: Database) throws -> Bool {
-        guard try isUsable(id, database), var invitation = try invitation(id, database) else { return false }
+        guard var invitation = try usable(id, database) else { return false }
         invitation.take(use)
         return try database.changes(
             "UPDATE invitation SET taken = ?, recent = ? WHERE id = ?",

@@ -22,7 +22,6 @@ package struct TrustEnds: Sendable {
     }
 
     package let server: ServerCertificate
-
     package let authorities: [Authority]
     /// The begin of the newest of these certificates.
     package let begun: WallTime

@@ -69,13 +69,13 @@ package struct TrustFolder: Sendable {
             do {
                 if let addresses { try folder.announcements.update(addresses: addresses, now: now) }
             } catch let error as TrustError where [.noSigningKey, .invalidArgument].contains(error.code) {
-                // The service serves; ``TrustTransition`` says what devices do not hear.
+                // The service serves; `ServiceTransition` says what devices do not hear.
             }
             return folder
         }
     }
 
-    /// Reads what ``create(at:hostnames:listening:asApple:renewing:store:now:)`` reads, without writing.
+    /// Reads what ``create(at:hostnames:listening:asApple:addresses:renewing:store:now:)`` reads, without writing.
     /// - Returns: The files that a start writes again because they are missing or damaged.
     /// - Throws: ``TrustError`` if a start would.
     package func check(hostnames: [String], now: WallTime) async throws -> [String] {

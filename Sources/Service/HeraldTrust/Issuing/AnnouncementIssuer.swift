@@ -45,10 +45,8 @@ package struct AnnouncementIssuer: Sendable {
     ///   - addresses: The addresses to announce; nil for those of the newest announcement.
     ///   - anew: Whether to sign in any case: devices may know a newer one than this folder.
     ///   - now: The announcement's time.
-    /// - Returns: Whether it signed one.
     /// - Throws: ``TrustError``, if the key is not there or the announcement is too long.
-    @discardableResult
-    func update(addresses: [ServiceEndpoint]?, anew: Bool = false, now: WallTime) throws -> Bool {
+    func update(addresses: [ServiceEndpoint]?, anew: Bool = false, now: WallTime) throws {
         let former = try newest()?.content
         let next = Announcement(
             version: max(now.milliseconds, (former?.version ?? 0) + 1),
@@ -56,9 +54,7 @@ package struct AnnouncementIssuer: Sendable {
             authorities: try folder.publicAuthorities(),
             after: former
         )
-        guard anew || former?.addresses != next.addresses || former?.authorities != next.authorities else {
-            return false
-        }
+        guard anew || former?.addresses != next.addresses || former?.authorities != next.authorities else { return }
         let text: String
         do {
             text = try next.signed(with: try key())
@@ -75,17 +71,16 @@ package struct AnnouncementIssuer: Sendable {
             )
         }
         try TrustFile.write(Array((text + "\n").utf8), to: layout.announcement, .secret)
-        return true
     }
 
     /// Signs the next announcement if `ca.pem` has changed.
     package func followAuthorities(now: WallTime) async throws {
-        _ = try await TrustLock.with(layout) { try update(addresses: nil, now: now) }
+        try await TrustLock.with(layout) { try update(addresses: nil, now: now) }
     }
 
     /// Signs the same authorities and addresses again, as newer than all that devices have.
     package func renew(now: WallTime) async throws {
-        _ = try await TrustLock.with(layout) { try update(addresses: nil, anew: true, now: now) }
+        try await TrustLock.with(layout) { try update(addresses: nil, anew: true, now: now) }
     }
 
     /// The key, which a start reads to find damage early.
