@@ -9,6 +9,7 @@ private final class Schedule {
     init(gapCheckpointPages: Int = 1000) {
         var configuration = SQLiteStoreConfiguration()
         configuration.gatherWindow = .milliseconds(2)
+        configuration.gatherMinimum = 32
         configuration.gatherLimit = 256
         configuration.journalDelay = .milliseconds(50)
         configuration.retryInterval = .milliseconds(500)
@@ -71,8 +72,10 @@ struct WriterScheduleTests {
         schedule.committed(urgent: 10_000, pagesInLog: 10, at: 10)
         #expect(schedule.next(at: 10, urgent: 255) == .sleep(until: .milliseconds(12), urgent: 256, any: false))
         #expect(schedule.next(at: 10, urgent: 256) == .commit)
-        schedule.committed(urgent: 2, pagesInLog: 10, at: 20)
-        #expect(schedule.next(at: 20, urgent: 1) == .commit)
+        schedule.committed(urgent: 32, pagesInLog: 10, at: 20)
+        #expect(schedule.next(at: 20, urgent: 1) == .sleep(until: .milliseconds(22), urgent: 24, any: false))
+        schedule.committed(urgent: 31, pagesInLog: 10, at: 30)
+        #expect(schedule.next(at: 30, urgent: 1) == .commit)
     }
 
     @Test func `events wait for a commit for a bounded time`() {

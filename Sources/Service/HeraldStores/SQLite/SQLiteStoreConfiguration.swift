@@ -12,6 +12,10 @@ package struct SQLiteStoreConfiguration: Sendable {
     ///
     /// An idle writer commits at once.
     package var gatherWindow: Duration = .milliseconds(2)
+    /// The fewest puts in the last commit for which the writer waits.
+    ///
+    /// 32: a commit of fewer ends sooner than the wait.
+    package var gatherMinimum = 32
     /// The number of puts for which the writer never waits longer.
     package var gatherLimit = 256
     /// Delay of journal events and removals that no caller waits for.

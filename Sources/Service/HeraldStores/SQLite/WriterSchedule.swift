@@ -43,6 +43,7 @@ struct WriterSchedule {
     }
 
     private let gatherWindow: Duration
+    private let gatherMinimum: Int
     private let gatherLimit: Int
     private let journalDelay: Duration
     private let retryInterval: Duration
@@ -58,6 +59,7 @@ struct WriterSchedule {
 
     init(_ configuration: SQLiteStoreConfiguration) {
         gatherWindow = configuration.gatherWindow
+        gatherMinimum = configuration.gatherMinimum
         gatherLimit = configuration.gatherLimit
         journalDelay = configuration.journalDelay
         retryInterval = configuration.retryInterval
@@ -95,12 +97,12 @@ struct WriterSchedule {
         return facts.isClosing ? .finish : .sleep(until: probeAt, urgent: 1, any: false)
     }
 
-    /// Waits a moment for three quarters of what the last commit had.
+    /// Waits a moment for three quarters of what the last commit had, if that was much.
     private func nextForUrgent(_ facts: Facts) -> Step {
         let wanted = min(gatherLimit, lastUrgent * 3 / 4)
-        guard let lastCommit, facts.urgent < wanted, !facts.isClosing, facts.now < lastCommit + gatherWindow else {
-            return .commit
-        }
+        guard lastUrgent >= gatherMinimum, let lastCommit, facts.urgent < wanted, !facts.isClosing,
+            facts.now < lastCommit + gatherWindow
+        else { return .commit }
         return .sleep(until: lastCommit + gatherWindow, urgent: wanted, any: false)
     }
 
