@@ -7,7 +7,7 @@ import NIOCore
 struct SimPost {
     enum Answer {
         case accepted
-        /// 503.
+        /// 503, or 429.
         case unavailable
         /// 400 or 410.
         case refused
@@ -177,7 +177,7 @@ final class SimCluster: CompletionHandler, @unchecked Sendable {
         let key = world.sealingKey
         node.enter(isRequest: true) { [self] in
             node.post(envelope, under: key) { [self] reason in
-                answer(number, reason == .serviceUnavailable ? .unavailable : .refused)
+                refuse(number, reason)
             }
         }
     }
@@ -185,10 +185,15 @@ final class SimCluster: CompletionHandler, @unchecked Sendable {
     func settle(_ number: UInt64, _ outcome: CompletionOutcome) {
         switch outcome {
         case .accepted: answer(number, .accepted)
-        case .refused(.serviceUnavailable, _): answer(number, .unavailable)
-        case .refused: answer(number, .refused)
+        case .refused(let reason, _): refuse(number, reason)
         case .unknown, .decideAgain: answer(number, .closed)
         }
+    }
+
+    private func refuse(_ number: UInt64, _ reason: RefusalReason) {
+        world.note("\(number) is refused: \(reason)")
+        let saysNothingOfTheToken = reason == .serviceUnavailable || reason == .tooManyRequests
+        answer(number, saysNothingOfTheToken ? .unavailable : .refused)
     }
 
     private func answer(_ number: UInt64, _ answer: SimPost.Answer) {
