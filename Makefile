@@ -107,7 +107,7 @@ drivers: libraries
 interop: build drivers examples peers $(INSTALLED)
 	HERALD_BINARY=$(CURDIR)/$(BUILD)/herald $(PYTHON) -m pytest Tests/Interop -n $(WORKERS) --dist worksteal
 
-# Plays histories of simulated clusters, many times faster than a debug build.
+# The program that plays histories of simulated clusters: built for release, it is many times faster.
 simulation: libraries
 	@HERALD_DEVELOPMENT=1 scripts/build release --product HeraldSimulation
 
