@@ -142,6 +142,18 @@ import Testing
         #expect(pass(.milliseconds(100)).orders.map(\.notification.sequence) == [5])
     }
 
+    @Test mutating func `one that went to another node by a late claim waits for what it sent there before`() {
+        _ = store(5, to: 1, hint: holder)
+        _ = store(6, to: 2, hint: other)
+        let orders = book.claimed(DeviceNumber(1)) { [other] _ in other }
+        #expect(orders.map(\.receiver) == [other])
+        _ = book.settle(upTo: 6) { [other] _, _ in other }
+        _ = pass(.milliseconds(400))
+        _ = answer(6, by: other)
+        #expect(pass(.milliseconds(100)).orders.isEmpty)
+        #expect(answer(5, by: other) == true)
+    }
+
     @Test mutating func `one that was lost is repeated in time, although a repetition has just been answered`() {
         _ = store(5, hint: holder)
         _ = pass(.milliseconds(400))

@@ -33,14 +33,13 @@ struct RingBook {
         /// The number of its last sending, among all sendings of this book.
         ///
         /// An answer to a repetition says nothing of what was sent before it.
-        var number: UInt64
+        var number: UInt64 = 0
         /// The times that its time was over.
         var timeouts = 0
 
-        init(ring: Ring, notification: PassedNotification, number: UInt64) {
+        init(_ ring: Ring, of notification: PassedNotification) {
             self.ring = ring
             self.notification = notification
-            self.number = number
         }
     }
 
@@ -75,13 +74,12 @@ struct RingBook {
     ///   - now: The present moment.
     /// - Returns: The first ring; nil if it is too early for one.
     mutating func stored(_ notification: PassedNotification, hint: NodeName?, at now: NIODeadline) -> Order? {
-        var ring = Ring(of: node)
+        let one = Waiting(Ring(of: node), of: notification)
         var decision = Decision()
-        decision.add(ring.isHeld(by: hint), notification)
+        send(one.ring.isHeld(by: hint), of: one, &decision)
         if waiting.count < ClusterLimits.ringsWaiting {
             let sequence = notification.sequence
-            lastNumber += 1
-            waiting[sequence] = Waiting(ring: ring, notification: notification, number: lastNumber)
+            waiting[sequence] = one
             pause(sequence, 0, at: now)
             // Mostly the newest.
             var index = unsettled.endIndex
@@ -96,6 +94,18 @@ struct RingBook {
             unsettledCounts[notification.slot.device, default: 0] += 1
         }
         return decision.orders.first
+    }
+
+    private mutating func send(_ order: Ring.Order?, of one: Waiting, _ decision: inout Decision) {
+        guard let order else { return }
+        lastNumber += 1
+        one.number = lastNumber
+        let receiver: NodeName? =
+            switch order {
+            case .send(let node): node
+            case .sendToAll: nil
+            }
+        decision.orders.append(Order(notification: one.notification, receiver: receiver))
     }
 
     private mutating func pause(_ sequence: UInt64, _ number: Int, at now: NIODeadline) {
@@ -113,7 +123,7 @@ struct RingBook {
         var decision = Decision()
         for sequence in unsettled {
             guard let one = waiting[sequence], one.notification.slot.device == device else { continue }
-            decision.add(one.ring.isHeld(by: holder(sequence)), one.notification)
+            send(one.ring.isHeld(by: holder(sequence)), of: one, &decision)
         }
         return decision.orders
     }
@@ -130,7 +140,7 @@ struct RingBook {
             guard let one = waiting[sequence] else { continue }
             let device = one.notification.slot.device
             forget(device)
-            decision.add(one.ring.wasHeld(by: holder(device, sequence)), one.notification)
+            send(one.ring.wasHeld(by: holder(device, sequence)), of: one, &decision)
             endIfOver(sequence, one, &decision)
         }
         return decision
@@ -160,11 +170,7 @@ struct RingBook {
                     pause(next.sequence, number, at: now)
                     continue
                 }
-                if let order = one.ring.timedOut() {
-                    lastNumber += 1
-                    one.number = lastNumber
-                    decision.add(order, one.notification)
-                }
+                send(one.ring.timedOut(), of: one, &decision)
                 one.timeouts += 1
                 if !endIfOver(next.sequence, one, &decision) { pause(next.sequence, one.timeouts, at: now) }
             }
@@ -188,15 +194,5 @@ struct RingBook {
     private mutating func forget(_ device: DeviceNumber) {
         let left = (unsettledCounts[device] ?? 1) - 1
         unsettledCounts[device] = left == 0 ? nil : left
-    }
-}
-
-extension RingBook.Decision {
-    fileprivate mutating func add(_ order: Ring.Order?, _ notification: PassedNotification) {
-        switch order {
-        case nil: break
-        case .send(let node): orders.append(RingBook.Order(notification: notification, receiver: node))
-        case .sendToAll: orders.append(RingBook.Order(notification: notification, receiver: nil))
-        }
     }
 }
