@@ -97,6 +97,8 @@ class Broadcast:
     channel: str
     stored: bool
     status: int = None
+    #: The time until which it is surely kept, if it is stored.
+    kept: int = None
 
 
 @dataclasses.dataclass(eq=False)
@@ -127,8 +129,8 @@ class History:
         self.arrivals = []
         self.broadcasts = []
         self.copies = []
-        #: (device, channel) that subscribed at the end.
-        self.listeners = set()
+        #: (device, channel) that subscribed at the end → the latest time of the service until then.
+        self.listeners = {}
         #: (device, topic, generation) → the place of the UNSUBACK that ended the registration.
         self.ended = {}
         #: (device, topic) → places at which the user switched the app's notifications off.
@@ -292,11 +294,11 @@ class Oracle:
             if newest.get(place, 0) > one.number:
                 self.fault("broadcast", one.number, "came after the newer", newest[place])
             newest[place] = max(newest.get(place, 0), one.number)
-        for device, channel in self.history.listeners:
-            stored = [one.number for one in self.history.broadcasts if one.channel == channel and one.stored and one.status == 200]
+        for (device, channel), time in self.history.listeners.items():
+            stored = [one for one in self.history.broadcasts if one.channel == channel and one.stored and one.status == 200]
             seen = [number for (connection, name), number in newest.items() if (connection.device, name) == (device, channel)]
-            if stored and max(seen, default=0) < stored[-1]:
-                self.fault("broadcast", stored[-1], "was stored, and", device, "did not get it")
+            if stored and stored[-1].kept > time and max(seen, default=0) < stored[-1].number:
+                self.fault("broadcast", stored[-1].number, "was stored, and", device, "did not get it")
 
     # The fate of each post
 

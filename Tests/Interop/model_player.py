@@ -37,6 +37,8 @@ CHANNELS = 3
 SYNC_SECONDS = 0.05
 #: Seconds in which an app gets back one background notification on a device (three an hour), and one more.
 BUDGET_INTERVAL = 1201
+#: Milliseconds for which a channel keeps its newest broadcast at most.
+BROADCAST_TIME = 8 * 3600 * 1000
 
 
 def steps(seed, count=STEPS):
@@ -117,10 +119,12 @@ class Player:
     def now(self):
         return int((time.time() + self.machine.ahead) * 1000) + self.clock
 
+    def certain_now(self):
+        """The time of which the service is certain: of a jump that is not accepted, the earlier one."""
+        return self.now() + 1000 * min(0, self.trusted - self.machine.ahead)
+
     def note_certain_time(self):
-        # Of a jump that is not accepted, the earlier time is certain.
-        ahead = min(0, self.trusted - self.machine.ahead)
-        self.certain_time = max(self.certain_time, self.now() + 1000 * ahead)
+        self.certain_time = max(self.certain_time, self.certain_now())
 
     def play(self, steps):
         for kind, *arguments in steps:
@@ -266,7 +270,7 @@ class Player:
         if number >= len(self.channels) or self.drilled:
             return
         topic, channel = self.channels[number]
-        one = Broadcast(len(self.history.broadcasts) + 1, channel, stored)
+        one = Broadcast(len(self.history.broadcasts) + 1, channel, stored, kept=self.certain_now() + BROADCAST_TIME)
         self.history.broadcasts.append(one)
         expiration = self.now() // 1000 + 20 * 86_400 if stored else 0
         payload = {**channels.LIVE, "broadcast": one.number}
@@ -414,7 +418,8 @@ class Player:
                 device.subscribe(topics, 1, "#")
             for topic, channel in self.channels:
                 device.listen(topic, channel)
-                self.history.listeners.add((device.id, channel))
+                self.note_certain_time()
+                self.history.listeners[device.id, channel] = max(self.now(), self.certain_time)
         eventually(self.is_settled, what="the end of deliveries")
         if self.waiting():
             # For its app's background budget: of each one waits at most, and what that costs has come back by then.

@@ -276,12 +276,20 @@ class TestOracle:
     )
     def test_a_fault_of_a_channel(self, numbers, status, words):
         history = self.history()
-        history.broadcasts = [Broadcast(1, "c", True, status), Broadcast(2, "c", status == 200, status)]
+        history.broadcasts = [Broadcast(1, "c", True, status, kept=10), Broadcast(2, "c", status == 200, status, kept=10)]
         history.copies = [Copy(history.broadcasts[number - 1], history.connections[0]) for number in numbers]
-        history.listeners.add(("device", "c"))
+        history.listeners["device", "c"] = 9
         self.assert_found(history, words)
         history.broadcasts[0].status = history.broadcasts[1].status = 200
         history.copies = [Copy(one, history.connections[0]) for one in history.broadcasts]
+        assert model_oracle.faults(history) == []
+
+    def test_a_broadcast_is_owed_until_its_time_is_over(self):
+        history = self.history()
+        history.broadcasts = [Broadcast(1, "c", True, 200, kept=10)]
+        history.listeners["device", "c"] = 9
+        self.assert_found(history, "did not get it")
+        history.listeners["device", "c"] = 10
         assert model_oracle.faults(history) == []
 
     def test_a_drill_explains_its_refusal_only(self):
