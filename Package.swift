@@ -48,8 +48,8 @@ let allocator = Target.Dependency.target(name: "CAllocator", condition: .when(pl
 /// The commit and its date, which `make` passes (scripts/version); the manifest's own view of git is out of date after a commit.
 let commit = Context.environment["HERALD_COMMIT"] ?? "commit unknown"
 
-/// The wings of the house, folders of `Sources`.
-enum Wing: String {
+/// The folders of `Sources`, one for each party.
+enum Folder: String {
     case shared = "Shared"
     case service = "Service"
     case cluster = "Cluster"
@@ -66,8 +66,8 @@ enum Wing: String {
         self.init(rawValue: String(folders[1]))
     }
 
-    /// Whether `target` of this wing may import `imported` of another one: the table of wings in docs/architecture.md.
-    func lets(_ target: String, import imported: String, of other: Wing) -> Bool {
+    /// Whether `target` of this folder may import `imported` of another one: the table of folders in docs/architecture.md.
+    func lets(_ target: String, import imported: String, of other: Folder) -> Bool {
         switch (self, other) {
         case (_, .shared), (_, .c), (.command, _): true
         case (.cluster, .service): imported == "HeraldMailbox"
@@ -82,11 +82,12 @@ enum Wing: String {
 /// A target of Herald's own.
 ///
 /// Resources are compiled in, so that there is nothing beside the binary.
-func herald(_ wing: Wing, _ name: String, _ dependencies: [Target.Dependency], hasResources: Bool = false) -> Target {
+func herald(_ folder: Folder, _ name: String, _ dependencies: [Target.Dependency], hasResources: Bool = false) -> Target
+{
     .target(
         name: name,
         dependencies: dependencies,
-        path: wing.path(name),
+        path: folder.path(name),
         resources: hasResources ? [.embedInCode("Resources")] : nil,
         swiftSettings: settings
     )
@@ -143,13 +144,13 @@ let package = Package(
     targets: [
         .systemLibrary(
             name: "CNghttp2",
-            path: Wing.c.path("CNghttp2"),
+            path: Folder.c.path("CNghttp2"),
             pkgConfig: "libnghttp2",
             providers: [.apt(["libnghttp2-dev"]), .brew(["libnghttp2"])]
         ),
         .systemLibrary(
             name: "CLibpq",
-            path: Wing.c.path("CLibpq"),
+            path: Folder.c.path("CLibpq"),
             pkgConfig: "libpq",
             providers: [.apt(["libpq-dev"]), .brew(["libpq"])]
         ),
@@ -255,14 +256,14 @@ let package = Package(
             ],
             hasResources: true
         ),
-        .target(name: "CPosix", path: Wing.c.path("CPosix")),
-        .target(name: "CSignals", path: Wing.c.path("CSignals")),
+        .target(name: "CPosix", path: Folder.c.path("CPosix")),
+        .target(name: "CSignals", path: Folder.c.path("CSignals")),
         .target(
             name: "CVersion",
-            path: Wing.c.path("CVersion"),
+            path: Folder.c.path("CVersion"),
             cSettings: [.define("HERALD_COMMIT", to: "\"\(commit)\"")]
         ),
-        .target(name: "CAllocator", path: Wing.c.path("CAllocator"), linkerSettings: [.linkedLibrary("jemalloc")]),
+        .target(name: "CAllocator", path: Folder.c.path("CAllocator"), linkerSettings: [.linkedLibrary("jemalloc")]),
         herald(
             .device,
             "HeraldDevice",
@@ -308,7 +309,7 @@ let package = Package(
                 configuration, yams, httpTypes, lifecycle, unixSignals, logging, coreMetrics, nioCore, nioHTTP1,
                 httpClient, allocator,
             ],
-            path: Wing.command.path("HeraldCommand"),
+            path: Folder.command.path("HeraldCommand"),
             swiftSettings: settings
         ),
 
@@ -455,16 +456,16 @@ let package = Package(
     swiftLanguageModes: [.v6]
 )
 
-let wings = Dictionary(
-    uniqueKeysWithValues: package.targets.compactMap { target in Wing(target).map { (target.name, $0) } }
+let folders = Dictionary(
+    uniqueKeysWithValues: package.targets.compactMap { target in Folder(target).map { (target.name, $0) } }
 )
 for target in package.targets {
     for dependency in target.dependencies {
         switch dependency {
         case .byNameItem(let name, condition: _), .targetItem(let name, condition: _):
-            guard let wing = wings[target.name], let other = wings[name] else { continue }
-            guard wing.lets(target.name, import: name, of: other) else {
-                fatalError("\(target.name) may not import \(name): docs/architecture.md has the table of wings")
+            guard let folder = folders[target.name], let other = folders[name] else { continue }
+            guard folder.lets(target.name, import: name, of: other) else {
+                fatalError("\(target.name) may not import \(name): docs/architecture.md has the table of folders")
             }
         default: continue
         }
@@ -579,7 +580,7 @@ if let fuzzer = Context.environment["HERALD_FUZZ"] {
         package.targets[index] = .target(
             name: "HeraldCommand",
             dependencies: dependencies,
-            path: Wing.command.path("HeraldCommand"),
+            path: Folder.command.path("HeraldCommand"),
             swiftSettings: instrumented + entry
         )
     }

@@ -117,7 +117,7 @@ final class StandInAdministration: Sendable {
             self.questions.withLock { $0.append(question) }
             return JournalAnswer(Array(repeating: Self.entry, count: min(limit, 2)))
         }
-        api.register(journal: StandInJournal())
+        api.register(journal: StandInJournal(), connections: 8)
         TallyRoutes(journal: StandInTallies()).register(&api)
         api.on(AdminAPI.reloadTrust) { _ in
             self.reloads.withLock { $0 += 1 }

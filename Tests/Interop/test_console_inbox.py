@@ -6,12 +6,14 @@ import pathlib
 import queue
 import select
 import socket
+import ssl
 import subprocess
 import threading
 import time
 import urllib.error
 import urllib.parse
 import urllib.request
+import uuid
 
 import pytest
 import yaml
@@ -19,7 +21,7 @@ import yaml
 import channels
 from binary import Binary, framed
 from provider import Provider, away_device, listening_device, provider_token
-from service import HERALD, PATIENCE, TEAM, TOPIC, Service, eventually, herald
+from service import HERALD, PATIENCE, TEAM, TOPIC, Service, eventually, herald, open_connections
 
 
 def ask(service, method, path, body=None, status=200, **query):
@@ -40,9 +42,9 @@ def ask(service, method, path, body=None, status=200, **query):
     return value
 
 
-def status_of_a_wait(service, token):
+def status_of_a_wait(service, token, path):
     """The status of a short wait."""
-    address = f"http://127.0.0.1:{service.listeners['console']}/v1/caught?wait=0.05&q=tag:nothing"
+    address = f"http://127.0.0.1:{service.listeners['console']}{path}0.05"
     try:
         return urllib.request.urlopen(urllib.request.Request(address, headers={"authorization": f"Bearer {token}"})).status
     except urllib.error.HTTPError as error:
@@ -145,9 +147,10 @@ def test_a_wait_ends_when_enough_came_and_says_so_otherwise(scene):
     assert len(caught(scene, "tag:count")) == 4
 
 
-def test_the_places_of_clients_that_have_gone_are_free_at_once(scene):
+@pytest.mark.parametrize("path", ["/v1/caught?q=tag:nothing&wait=", f"/v1/journal/{uuid.UUID(int=7)}?wait="])
+def test_the_places_of_clients_that_have_gone_are_free_at_once(scene, path):
     token = (scene.data / "run" / "admin.token").read_text().strip()
-    request = f"GET /v1/caught?wait=60&q=tag:nothing HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {token}\r\n\r\n".encode()
+    request = f"GET {path}60 HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {token}\r\n\r\n".encode()
     clients = []
     while not clients or not select.select([clients[-1]], [], [], 0.5)[0]:
         clients.append(socket.create_connection(("127.0.0.1", scene.listeners["console"]), PATIENCE))
@@ -156,7 +159,7 @@ def test_the_places_of_clients_that_have_gone_are_free_at_once(scene):
     for client in clients:
         client.close()
     begun = time.monotonic()
-    eventually(lambda: status_of_a_wait(scene, token) == 200)
+    eventually(lambda: status_of_a_wait(scene, token, path) in (200, 404))
     assert time.monotonic() - begun < 30
 
 
@@ -231,6 +234,25 @@ def test_the_console_sends_as_any_provider_does(scene):
         assert provider.push(scene.away.token, topic=TOPIC).status == 200
     assert {app.get("owner") for app in listed(scene, "/v1/apps", topic=TOPIC)} == {TEAM}
     ask(scene, "POST", "/v1/credentials/console/revoke", {}, status=409)
+
+
+def test_the_console_sends_after_a_change_to_another_authority(fresh):
+    service, other = fresh("--provider-idle", "5s").start(), fresh().start()
+    order = {"to": {"token": away_device(service).token, "topic": TOPIC}, "payload": {"aps": {"alert": "x"}}}
+    assert ask(service, "POST", "/v1/send", order)["status"] == 200
+    certificate = pathlib.Path("trust", "server.pem")
+    for path, new in ((service.ca, other.ca), (service.data / certificate, other.data / certificate)):
+        draft = path.with_name("next.pem")
+        draft.write_bytes(new.read_bytes())
+        draft.chmod(0o600)
+        draft.rename(path)
+
+    def shown(service):
+        return ssl.get_server_certificate(("127.0.0.1", service.listeners["api"]))
+
+    eventually(lambda: shown(service) == shown(other), what="the other certificate")
+    eventually(lambda: not open_connections(service.pid, service.listeners["api"]), what="the end of the idle connection")
+    assert ask(service, "POST", "/v1/send", order)["status"] == 200
 
 
 def test_the_console_sends_to_tokens_lists_and_channels_and_gets_true_refusals(scene):

@@ -130,14 +130,36 @@ struct DeviceRenewalTests {
         #expect(failures == 5)
     }
 
-    @Test func `an expired certificate is reported, and the run ends`() async throws {
+    @Test func `a certificate that a wrong clock calls expired is renewed once the clock is right`() async throws {
         let scene = try await Scenario()
-        scene.trust.clock.advance(by: .seconds(20 * 365 * 86_400))
+        let ahead = Duration.seconds(20 * 365 * 86_400)
+        scene.trust.clock.advance(by: ahead)
+        let looks = Mutex(0)
+        let renewal = DeviceRenewal(
+            folder: scene.folder,
+            clock: scene.trust.clock,
+            sleep: { time in
+                scene.trust.clock.advance(by: time)
+                let count = looks.withLock { looks in
+                    looks += 1
+                    return looks
+                }
+                if count == 3 { scene.trust.clock.advance(by: .zero - ahead) }
+            },
+            random: { 0 },
+            // No refusal of the service: it ends the run no more than one does.
+            renew: { throw DeviceError(.badFolder, "unreadable") }
+        )
         var expired = 0
-        try await scene.renewal.run { event in
-            guard case .expired = event else { throw Enough() }
-            expired += 1
+        await #expect(throws: Enough.self) {
+            try await renewal.run { event in
+                switch event {
+                case .expired: expired += 1
+                case .failed: throw Enough()
+                case .renewed: throw CancellationError()
+                }
+            }
         }
-        #expect(expired == 1)
+        #expect(expired == 1 && looks.withLock { $0 } > 3)
     }
 }

@@ -17,18 +17,25 @@ struct AgentRenewal {
         self.json = json
     }
 
-    /// Runs until it is cancelled, or the certificate has expired.
+    /// Runs until it is cancelled.
     func run() async {
         do {
             try await DeviceRenewal(folder: folder).run { event in
-                if case .renewed(let credential, _) = event { try client.replaceCredential(credential) }
                 try say(event)
+                guard case .renewed(let credential, _) = event else { return }
+                do { try client.replaceCredential(credential) } catch {
+                    complain("the renewed certificate is used only after a restart of the agent", error)
+                }
             }
         } catch is CancellationError {
             // The agent stops.
         } catch {
-            Terminal.complain("herald: the certificate cannot be renewed:  \(LogText.escaped("\(error)", limit: 512))")
+            complain("the certificate cannot be renewed", error)
         }
+    }
+
+    private func complain(_ what: String, _ error: any Error) {
+        Terminal.complain("herald: \(what): \(LogText.escaped("\(error)", limit: 512))")
     }
 
     private func say(_ event: RenewalEvent) throws {

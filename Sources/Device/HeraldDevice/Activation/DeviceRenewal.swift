@@ -7,7 +7,7 @@ public enum RenewalEvent: Sendable {
     case renewed(DeviceCredential, expires: WallTime)
     /// The renewal failed. Another attempt follows.
     case failed(reason: String, nextAttempt: Duration)
-    /// It has expired. The device must be activated again.
+    /// It has expired, by this machine's clock, which may be wrong. The device must be activated again.
     case expired(at: WallTime)
 }
 
@@ -47,21 +47,27 @@ public struct DeviceRenewal: Sendable {
         self.renew = renew
     }
 
-    /// Renews when it is due, until the task is cancelled or the certificate has expired.
+    /// Renews when it is due, until the task is cancelled.
+    ///
+    /// After ``RenewalEvent/expired(at:)`` it goes on: a clock that was wrong may be set right.
     /// - Parameter handle: Called with one event at a time. An error that it throws ends the run.
     /// - Throws: `CancellationError`, the error of `handle`, or ``EnrollmentError`` for a folder that cannot be read.
     public func run(_ handle: (RenewalEvent) async throws -> Void) async throws {
         guard var plan = try plan() else { return }
+        var last: RenewalPlan.Step?
         while true {
             try Task.checkCancellation()
-            switch plan.step(at: clock.now()) {
+            let step = plan.step(at: clock.now())
+            switch step {
             case .wait(let time):
                 try await sleep(min(time, Self.longestSleep))
             case .renew:
                 try await handle(try await attempt(&plan))
             case .expired:
-                return try await handle(.expired(at: plan.expires))
+                if last != .expired { try await handle(.expired(at: plan.expires)) }
+                try await sleep(Self.longestSleep)
             }
+            last = step
         }
     }
 
@@ -70,9 +76,10 @@ public struct DeviceRenewal: Sendable {
             let credential = try await renew()
             if let next = try self.plan() { plan = next }
             return .renewed(credential, expires: plan.expires)
-        } catch let error as EnrollmentError {
-            let pause = plan.failed(at: clock.now(), random: random(), retryAfter: error.retryAfter)
-            return .failed(reason: error.message, nextAttempt: pause)
+        } catch  where !(error is CancellationError) {
+            let refusal = error as? EnrollmentError
+            let pause = plan.failed(at: clock.now(), random: random(), retryAfter: refusal?.retryAfter)
+            return .failed(reason: refusal?.message ?? "\(error)", nextAttempt: pause)
         }
     }
 

@@ -43,18 +43,34 @@ extension AdminWork {
     }
 
     /// Registers the search in the journal, and the history of a notification.
-    package mutating func register(journal: any JournalSearching) {
+    /// - Parameters:
+    ///   - journal: The journal.
+    ///   - connections: The most connections of the console.
+    package mutating func register(journal: any JournalSearching, connections: Int) {
+        let searches = CallerShares(limit: 8, share: 2, what: "searches of the journal")
+        // Fewer than the journal's followers, among whom are the pages.
+        let waits = CallerShares(limit: min(32, connections / 2), share: 2, what: "requests wait for a notification")
         on(AdminAPI.searchJournal) { call in
             guard call.body.limit.map(JournalSearchRequest.limits.contains) ?? true else {
                 let most = JournalSearchRequest.limits.upperBound
                 throw AdminError(.badRequest, "limit must be a number from 1 to \(most)")
             }
+            let leave = try searches.take(call.caller)
+            defer { leave() }
             return try await journal.search(call.body)
         }
         on(AdminAPI.notificationLife) { call in
             let id = try call.path(Ask.notification)
-            let (goal, wait) = (try call(AdminAPI.lifeGoal), try call(AdminAPI.lifeWait))
-            guard let life = try await journal.life(of: id, until: goal ?? .final, wait: wait ?? .zero) else {
+            let goal = try call(AdminAPI.lifeGoal) ?? .final
+            let life: JournalLife?
+            if let wait = try call(AdminAPI.lifeWait), wait > .zero {
+                let leave = try waits.take(call.caller)
+                defer { leave() }
+                life = try await call.context.whileIn { try await journal.life(of: id, until: goal, wait: wait) }
+            } else {
+                life = try await journal.life(of: id, until: goal, wait: .zero)
+            }
+            guard let life else {
                 throw AdminError(.notFound, "nothing in the journal about \(id): it was too long ago, or never came")
             }
             return life

@@ -62,7 +62,7 @@ extension AdminAPI {
         answer: "A page of lines.",
         more: """
             A page ends after 150 ms of search, perhaps without a line; `cursor` goes on from there. The search is in the \
-            body, so that no device token is in an address.
+            body, so that no device token is in an address. A caller with four searches at once gets 429 with `retry-after`.
             """
     )
     package static let notificationLife = AdminOperation<NoContent, JournalLife>(
@@ -78,7 +78,10 @@ extension AdminAPI {
     package static let lifeWait = Parameter(
         wait: "wait",
         most: 60,
-        "Seconds to wait until the notification is as `until` says. It answers as soon as it is."
+        """
+        Seconds to wait until the notification is as `until` says. It answers as soon as it is. Too many waiting requests get \
+        429 with `retry-after`.
+        """
     )
     package static let lifeGoal = Parameter<JournalLife.Goal>("until", standard: .final, "The state to wait for.")
 

@@ -35,7 +35,8 @@ struct PortCheck {
             return .fail(
                 "port",
                 "\(place) needs a privilege",
-                "choose a port above 1023, or write AmbientCapabilities=CAP_NET_BIND_SERVICE into the unit"
+                "choose a port above 1023, or write AmbientCapabilities=CAP_NET_BIND_SERVICE and "
+                    + "CapabilityBoundingSet=CAP_NET_BIND_SERVICE into the unit"
             )
         case .foreign:
             return .fail(

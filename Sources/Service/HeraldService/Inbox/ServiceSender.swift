@@ -16,12 +16,18 @@ final class ServiceSender: ConsoleSender {
     private let assembly: ServiceAssembly
     /// The port of the provider API.
     private let port: Int
-    private let clients = Mutex([PushEnvironment: ProviderClient]())
+    private let clients = Mutex([PushEnvironment: Connected]())
     private let privateKey = Mutex<String?>(nil)
 
     init(_ assembly: ServiceAssembly, port: Int) {
         self.assembly = assembly
         self.port = port
+    }
+
+    private struct Connected {
+        let client: ProviderClient
+        /// The authorities that it trusts, in PEM.
+        let authorities: [UInt8]
     }
 
     /// A notification or a broadcast, ready to be sent.
@@ -128,15 +134,19 @@ final class ServiceSender: ConsoleSender {
     }
 
     private func client(_ environment: PushEnvironment) throws -> ProviderClient {
-        try clients.withLock { clients in
-            if let client = clients[environment] { return client }
-            let client = try makeClient(environment)
-            clients[environment] = client
+        // Read each time: the operator may have changed to another authority.
+        let authorities = try SafeFile.read(assembly.folder.authorityPath)
+        return try clients.withLock { clients in
+            let former = clients[environment]
+            if let former, former.authorities == authorities { return former.client }
+            let client = try makeClient(environment, authorities)
+            clients[environment] = Connected(client: client, authorities: authorities)
+            if let former { Task { await former.client.shutdown() } }
             return client
         }
     }
 
-    private func makeClient(_ environment: PushEnvironment) throws -> ProviderClient {
+    private func makeClient(_ environment: PushEnvironment, _ authorities: [UInt8]) throws -> ProviderClient {
         let name = environment == .sandbox ? "sandbox.localhost" : "localhost"
         guard (PushEnvironment.named(by: name) ?? assembly.configuration.environment) == environment else {
             throw AdminError(
@@ -148,7 +158,7 @@ final class ServiceSender: ConsoleSender {
             host: name,
             port: port,
             credential: .key(pem: Array(key().utf8), id: ProviderKey.consoleID, team: ProviderKey.consoleID),
-            authorities: try SafeFile.read(assembly.folder.authorityPath)
+            authorities: authorities
         )
         configuration.address = NumericAddress.reachable(assembly.configuration.host)
         // A certificate of the operator's own may not name localhost, and this is our own port.

@@ -53,16 +53,14 @@ package struct ServiceSearch: JournalSearching {
         }
         let inquiry = SearchInquiry(q: request.text, now: now, limit: limit, places: asked.places)
         let names = Set(others.map(\.record.node).filter { asked.places[$0.text] != nil })
-        let (start, cluster) = (asked, journal.cluster)
-        let pages = try await turns.run { [searcher] in
-            async let answers = cluster?.questions.search(inquiry, of: names) ?? [:]
-            var pages: [String: NodeSearchPage] = [:]
-            if let place = start.places[own] {
-                pages[own] = try await searcher.page(text, from: place, limit: limit)
-            }
-            for (node, page) in await answers { pages[node.text] = page }
-            return pages
+        let cluster = journal.cluster
+        async let answers = cluster?.questions.search(inquiry, of: names) ?? [:]
+        var pages: [String: NodeSearchPage] = [:]
+        if let place = asked.places[own] {
+            // Not while it waits for other nodes: their searches may be waiting for a turn here.
+            pages[own] = try await turns.run { [searcher] in try await searcher.page(text, from: place, limit: limit) }
         }
+        for (node, page) in await answers { pages[node.text] = page }
         let merged = MergedSearch(pages, asked: asked, limit: limit)
         let missing = others.map(\.record.node.text).filter { name in
             (asked.places[name] != nil || request.cursor == nil) && pages[name] == nil
@@ -102,9 +100,7 @@ package struct ServiceSearch: JournalSearching {
             }
         }
         while true {
-            let answer = try await turns.run { [journal] in
-                try await journal.answer(.notification(id), limit: ServiceSearch.lifeLimit)
-            }
+            let answer = try await journal.answer(.notification(id), limit: ServiceSearch.lifeLimit)
             let life = answer.lines.isEmpty ? nil : JournalLife(id, answer)
             guard let subscription, life?.has(goal) != true, ContinuousClock.now < deadline else { return life }
             await next(line: id, subscription, before: deadline)

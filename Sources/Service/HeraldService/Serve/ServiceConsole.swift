@@ -65,11 +65,10 @@ struct ServiceConsole: Sendable {
     ) -> AdminWork {
         var api = AdminWork()
         administration.register(&api)
-        api.register(journal: search)
+        let connections = assembly.configuration.consoleConnections
+        api.register(journal: search, connections: connections)
         TallyRoutes(journal: tallies).register(&api)
-        CaughtRoutes(inbox: ServiceInbox(assembly), connections: assembly.configuration.consoleConnections).register(
-            &api
-        )
+        CaughtRoutes(inbox: ServiceInbox(assembly), connections: connections).register(&api)
         SendRoutes(sender: ServiceSender(assembly, port: apiPort)).register(&api)
         ServiceTools(assembly).register(&api)
         TokenRoute(registry: assembly.delivery.registry, postOffice: assembly.delivery.postOffice).register(&api)
