@@ -1,5 +1,6 @@
 """The whole of a cluster as an operator sees it from any node: journal, nodes, health, metrics; and what is gone or cut."""
 
+import concurrent.futures
 import contextlib
 import json
 import os
@@ -28,11 +29,14 @@ def states(trio):
     return {node["name"]: (node["state"], node.get("devices_connected")) for node in json.loads(cluster(trio, "nodes", "--json").stdout)}
 
 
-def ask(node, path):
+def ask(node, path, body=None):
     """The answer of a node's console."""
     token = (node.data / "run" / "admin.token").read_text().strip()
     address = f"http://127.0.0.1:{node.listeners['console']}{path}"
-    with urllib.request.urlopen(urllib.request.Request(address, headers={"authorization": f"Bearer {token}"}), timeout=PATIENCE) as answer:
+    request = urllib.request.Request(
+        address, body and json.dumps(body).encode(), {"authorization": f"Bearer {token}", "content-type": "application/json"}
+    )
+    with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
         return answer.headers, answer.read().decode()
 
 
@@ -72,6 +76,15 @@ def test_any_node_shows_the_whole_also_when_one_is_gone(trio, nodes):
     assert states(trio) == {"node1": ("live", 0), "node2": ("live", 1), "node3": ("live", 0)}
     eventually(lambda: cluster(trio, "status", check=False).returncode == 0, what="a whole cluster")
     assert json.loads(ask(c, "/v1/devices")[1])["items"][0]["connected"], "a device that is connected to another node"
+
+    # Two nodes whose searches ask each other, without a pause.
+    def search_at_length(node):
+        answers = [ask(node, "/v1/journal/search", {"q": f"topic:{TOPIC}"})[1] for _ in range(25)]
+        return sum(json.loads(answer)["missing_nodes"] == [] for answer in answers)
+
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        whole = list(pool.map(search_at_length, [a, c] * 4))
+    assert sum(whole) > 100, whole
 
     os.kill(b.pid, signal.SIGSTOP)
     found = find()
