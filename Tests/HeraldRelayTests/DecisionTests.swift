@@ -105,49 +105,53 @@ import Testing
 
     @Test func `the breaker of an unreachable service backs off`() {
         var breaker = CircuitBreaker(RetryBackOff())
-        #expect(breaker.openUntil(at: Words.now) == nil)
-        breaker.failed("Unreachable", at: Words.now, share: 1)
-        #expect(breaker.openUntil(at: Words.now) == Words.now + .seconds(1))
+        let now = ContinuousClock.now
+        #expect(breaker.pause(at: now) == nil)
+        breaker.failed("Unreachable", at: now, share: 1)
+        #expect(breaker.pause(at: now) == .seconds(1))
         // Those that were on their way fail with it, and do not count.
-        breaker.failed("Unreachable", at: Words.now, share: 1)
-        let later = Words.now + .seconds(1)
-        #expect(breaker.openUntil(at: later) == nil)
+        breaker.failed("Unreachable", at: now, share: 1)
+        let later = now + .seconds(1)
+        #expect(breaker.pause(at: later) == nil)
         breaker.failed("Unreachable", at: later, share: 1)
-        #expect(breaker.openUntil(at: later) == later + .seconds(2))
+        #expect(breaker.pause(at: later) == .seconds(2))
         breaker.succeeded()
-        #expect(breaker.openUntil(at: later) == nil && breaker.reason == nil)
+        #expect(breaker.pause(at: later) == nil && breaker.reason == nil)
     }
 
     @Test func `a refused credential opens the breaker of its topic`() throws {
         var breaker = CredentialBreaker(RetryBackOff())
         let (mine, other) = (try #require(Topic("com.example.chat")), try #require(Topic("com.example.mail")))
-        let later = Words.now + .seconds(1)
-        #expect(breaker.admit(mine, at: Words.now) == nil)
-        let first = breaker.refused(mine, "InvalidProviderToken", at: Words.now, share: 1)
-        #expect(first.until == later && first.isNew)
+        let now = ContinuousClock.now
+        let later = now + .seconds(1)
+        #expect(breaker.admit(mine, at: now) == nil)
+        let first = breaker.refused(mine, "InvalidProviderToken", since: Words.now, at: now, share: 1)
+        #expect(first.pause == .seconds(1) && first.isNew)
         // Those that were on their way are refused with it, and do not count; another topic goes on.
-        #expect(breaker.refused(mine, "InvalidProviderToken", at: Words.now, share: 1).until == later)
-        #expect(breaker.admit(mine, at: Words.now) == later && breaker.admit(other, at: Words.now) == nil)
+        #expect(breaker.refused(mine, "InvalidProviderToken", since: Words.now, at: now, share: 1).pause == .seconds(1))
+        #expect(breaker.admit(mine, at: now) == .seconds(1) && breaker.admit(other, at: now) == nil)
         // One is tried, and the others wait for it.
         #expect(breaker.admit(mine, at: later) == nil)
-        #expect(breaker.admit(mine, at: later) == later + .seconds(2))
-        let second = breaker.refused(mine, "InvalidProviderToken", at: later, share: 1)
-        #expect(second.until == later + .seconds(2) && !second.isNew)
+        #expect(breaker.admit(mine, at: later) == .seconds(2))
+        let second = breaker.refused(mine, "InvalidProviderToken", since: Words.now, at: later, share: 1)
+        #expect(second.pause == .seconds(2) && !second.isNew)
+        let end = later + second.pause
         // A trial without an answer is followed by another.
-        #expect(breaker.admit(mine, at: second.until) == nil)
-        breaker.unanswered(mine, at: second.until)
-        #expect(breaker.admit(mine, at: second.until + .seconds(2)) == nil)
+        #expect(breaker.admit(mine, at: end) == nil)
+        breaker.unanswered(mine, at: end)
+        #expect(breaker.admit(mine, at: end + .seconds(2)) == nil)
         let accepted = (breaker.accepted(other), breaker.accepted(mine), breaker.accepted(mine))
         #expect(accepted == (false, true, false))
-        #expect(breaker.admit(mine, at: Words.now) == nil && breaker.failures.isEmpty)
+        #expect(breaker.admit(mine, at: now) == nil && breaker.failures.isEmpty)
     }
 
     @Test func `the number of topics is bounded`() throws {
         var breaker = CredentialBreaker(RetryBackOff())
+        let now = ContinuousClock.now
         for number in 0...CredentialBreaker.maximumTopics + 1 {
             let topic = try #require(Topic("com.example.t\(number)"))
-            _ = breaker.refused(topic, "Forbidden", at: Words.now, share: 1)
-            #expect(breaker.admit(topic, at: Words.now) != nil)
+            _ = breaker.refused(topic, "Forbidden", since: Words.now, at: now, share: 1)
+            #expect(breaker.admit(topic, at: now) != nil)
         }
         #expect(breaker.failures.count == CredentialBreaker.maximumTopics + 1)
         #expect(breaker.accepted(try #require(Topic("com.example.t0"))))
@@ -195,10 +199,11 @@ import Testing
 
     @Test func `few timeouts do not open the breaker`() {
         var breaker = CircuitBreaker(RetryBackOff())
-        for _ in 1..<CircuitBreaker.timeoutThreshold { breaker.timedOut("TimedOut", at: Words.now, share: 1) }
-        #expect(breaker.openUntil(at: Words.now) == nil)
-        breaker.timedOut("TimedOut", at: Words.now, share: 1)
-        #expect(breaker.openUntil(at: Words.now) != nil)
+        let now = ContinuousClock.now
+        for _ in 1..<CircuitBreaker.timeoutThreshold { breaker.timedOut("TimedOut", at: now, share: 1) }
+        #expect(breaker.pause(at: now) == nil)
+        breaker.timedOut("TimedOut", at: now, share: 1)
+        #expect(breaker.pause(at: now) != nil)
     }
 
     @Test(arguments: [

@@ -35,6 +35,15 @@ import Testing
         }
     }
 
+    @Test(arguments: [Engine.all[0], Engine.all[1]], ["devices_", "a_push_queue_", "push_outcomes_devices"])
+    func `a prefix may contain names of the tables`(_ engine: Engine, _ prefix: String) async throws {
+        let tables = try TableNames(prefix: prefix)
+        try await engine.withBare(tables) { store, _ in
+            #expect(try await store.prepare() == [])
+            try await use(store, tables)
+        }
+    }
+
     /// Every kind of statement.
     private func use(_ store: RelayStore, _ tables: TableNames) async throws {
         var changes = store.changes { _ in }.makeAsyncIterator()

@@ -29,7 +29,7 @@ import Testing
         if hasAuthority { app.authorities = [1] }
         let route = Route(app, sender: Nobody(), journal: nil, backOff: RetryBackOff())
         #expect(route.problem == nil)
-        route.note(.notSent(ProviderError(code, "no answer").rowError(app)), at: Words.now)
+        route.note(.notSent(ProviderError(code, "no answer").rowError(app)))
         #expect(route.problem?.contains(words) == true)
     }
 }

@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+from parties import dead_app
 from provider import away_device
 from relay import PostgresServer, Relay, check, fill, received, sending
 from service import PATIENCE, TOPIC, eventually, herald
@@ -265,3 +266,33 @@ def processor_seconds(pid):
     with open(f"/proc/{pid}/stat") as file:
         fields = file.read().rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+@pytest.mark.parametrize(
+    "fault, mend, words",
+    [
+        (
+            "ALTER TABLE devices RENAME TO hidden", "ALTER TABLE hidden RENAME TO devices",
+            "the feedback list stays unread, as the database does not work",
+        ),
+        (
+            "CREATE TRIGGER keep BEFORE INSERT ON devices BEGIN SELECT RAISE(ABORT, 'kept'); END", "DROP TRIGGER keep",
+            "cannot mark dead tokens",
+        ),
+    ],
+    ids=["unread", "unmarked"],
+)
+def test_a_feedback_list_outlasts_a_failure_of_the_database(fresh, queue, relay, fault, mend, words):
+    service = fresh().start()
+    gone = away_device(service)
+    relay.options = [
+        "--topic", TOPIC, *map(str, sending(service)), "--feedback", f"localhost:{service.listeners['feedback']}",
+        "--feedback-every", "1s",
+    ]
+    relay.start()
+    queue.run(fault)
+    dead_app(gone)
+    eventually(lambda: [line for line in relay.lines if words in line])
+    queue.run(mend)
+    (dead,) = eventually(lambda: queue.run("SELECT device_token FROM devices WHERE dead_at IS NOT NULL"))
+    assert dead["device_token"] == gone.token

@@ -1,6 +1,6 @@
-package import HeraldModel
-
 /// Circuit breaker of one route: opens after a failed connect or 20 time-outs in a row; the pause grows.
+///
+/// The wall clock does not count: a step of it neither ends nor prolongs a pause.
 package struct CircuitBreaker: Sendable {
     /// Number of consecutive time-outs that open it.
     package static let timeoutThreshold = 20
@@ -9,7 +9,7 @@ package struct CircuitBreaker: Sendable {
     private var failures = 0
     private var timeouts = 0
     /// When it closes for the next attempt; nil while it is closed.
-    private var until: WallTime?
+    private var until: ContinuousClock.Instant?
     /// Why it is open; nil while it is closed.
     package private(set) var reason: String?
 
@@ -17,10 +17,10 @@ package struct CircuitBreaker: Sendable {
         self.backOff = backOff
     }
 
-    /// When a row may be sent; nil if now.
-    package func openUntil(at now: WallTime) -> WallTime? {
+    /// Time until a row may be sent; nil if now.
+    package func pause(at now: ContinuousClock.Instant) -> Duration? {
         guard let until, now < until else { return nil }
-        return until
+        return until - now
     }
 
     package mutating func succeeded() {
@@ -28,13 +28,13 @@ package struct CircuitBreaker: Sendable {
     }
 
     /// Notes a time-out.
-    package mutating func timedOut(_ reason: String, at now: WallTime, share: Double) {
+    package mutating func timedOut(_ reason: String, at now: ContinuousClock.Instant, share: Double) {
         timeouts += 1
         if timeouts >= CircuitBreaker.timeoutThreshold || failures > 0 { failed(reason, at: now, share: share) }
     }
 
     /// Notes a failed connect; while it is open, further failures do not count.
-    package mutating func failed(_ reason: String, at now: WallTime, share: Double) {
+    package mutating func failed(_ reason: String, at now: ContinuousClock.Instant, share: Double) {
         self.reason = reason
         if let until, now < until { return }
         failures += 1

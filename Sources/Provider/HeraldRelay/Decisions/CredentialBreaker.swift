@@ -4,7 +4,7 @@ package import HeraldModel
 /// for an operator instead of being refused.
 ///
 /// Topics are independent, since a credential may cover only some. After the pause one row probes the credential, and the
-/// others wait for its result.
+/// others wait for its result. A step of the wall clock neither ends nor prolongs a pause.
 package struct CredentialBreaker: Sendable {
     /// An open breaker.
     package struct Failure: Sendable, Hashable {
@@ -14,9 +14,9 @@ package struct CredentialBreaker: Sendable {
         package let reason: String
         package let since: WallTime
         fileprivate var count = 1
-        fileprivate var until: WallTime
+        fileprivate var until: ContinuousClock.Instant
         /// When the current probe times out; nil without a probe.
-        fileprivate var probe: WallTime?
+        fileprivate var probe: ContinuousClock.Instant?
     }
 
     /// Maximum number of topics counted separately: the programs that queue rows choose them.
@@ -47,39 +47,46 @@ package struct CredentialBreaker: Sendable {
     package func reason(_ topic: Topic) -> String? { self[topic]?.reason }
 
     /// Admits a row, as a probe if the pause is over.
-    /// - Returns: When to ask again; nil if it may be sent now.
-    package mutating func admit(_ topic: Topic, at now: WallTime) -> WallTime? {
+    /// - Returns: Time until to ask again; nil if it may be sent now.
+    package mutating func admit(_ topic: Topic, at now: ContinuousClock.Instant) -> Duration? {
         guard var failure = self[topic] else { return nil }
-        if now < failure.until { return failure.until }
-        if let probe = failure.probe, now < probe { return now + CredentialBreaker.probePause }
+        if now < failure.until { return failure.until - now }
+        if let probe = failure.probe, now < probe { return CredentialBreaker.probePause }
         failure.probe = now + CredentialBreaker.probeTimeout
         self[topic] = failure
         return nil
     }
 
     /// Notes that the service refused the credential; while the pause lasts, further refusals do not count.
-    /// - Returns: When the pause ends, and whether the breaker was closed before.
+    /// - Parameters:
+    ///   - topic: The topic.
+    ///   - reason: Reason string of the service.
+    ///   - since: Time of the refusal, to be shown.
+    ///   - now: Current time.
+    ///   - share: Random jitter, 0 to 1.
+    /// - Returns: The rest of the pause, and whether the breaker was closed before.
     package mutating func refused(
         _ topic: Topic,
         _ reason: String,
-        at now: WallTime,
+        since: WallTime,
+        at now: ContinuousClock.Instant,
         share: Double
-    ) -> (until: WallTime, isNew: Bool) {
-        func pause(_ failures: Int) -> WallTime {
+    ) -> (pause: Duration, isNew: Bool) {
+        func end(_ failures: Int) -> ContinuousClock.Instant {
             now + min(backOff.pause(after: failures, share: share), CredentialBreaker.longestPause)
         }
         guard var failure = self[topic] else {
-            let failure = Failure(reason: reason, since: now, until: pause(1))
+            let failure = Failure(reason: reason, since: since, until: end(1))
             self[topic] = failure
-            return (failure.until, true)
+            return (failure.until - now, true)
         }
         if now >= failure.until {
             failure.count += 1
-            failure.until = pause(failure.count)
+            failure.until = end(failure.count)
             failure.probe = nil
             self[topic] = failure
         }
-        return (failure.until, false)
+        return (failure.until - now, false)
     }
 
     /// Notes an answer that shows that the service accepts the credential.
@@ -91,7 +98,7 @@ package struct CredentialBreaker: Sendable {
     }
 
     /// Notes a row without such an answer; if it was the probe, the next row is.
-    package mutating func unanswered(_ topic: Topic, at now: WallTime) {
+    package mutating func unanswered(_ topic: Topic, at now: ContinuousClock.Instant) {
         guard !known.isEmpty || others != nil, var failure = self[topic], now >= failure.until else { return }
         failure.probe = nil
         failure.until = now + CredentialBreaker.probePause

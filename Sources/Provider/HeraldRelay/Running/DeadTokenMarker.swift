@@ -33,22 +33,31 @@ final class DeadTokenMarker: Sendable {
     }
 
     /// Marks dead tokens, and stores a breaker that they opened.
-    func mark(_ reports: [RowOutcome.DeadTokenReport]) async {
-        guard !reports.isEmpty else { return }
+    /// - Returns: Those that the database did not take.
+    @discardableResult
+    func mark(_ reports: [RowOutcome.DeadTokenReport]) async -> [RowOutcome.DeadTokenReport] {
+        guard !reports.isEmpty else { return [] }
         // If this fails, the next check of the queue stores them.
         do { try await storeOpened() } catch { context.health.checkFailure("\(error)") }
-        await mark(reports.filter { !$0.isHeld }.map(\.token), held: false)
-        await mark(reports.filter(\.isHeld).map(\.token), held: true)
+        var left: [RowOutcome.DeadTokenReport] = []
+        for held in [false, true] {
+            let group = reports.filter { $0.isHeld == held }
+            if await !mark(group.map(\.token), held: held) { left += group }
+        }
+        return left
     }
 
-    private func mark(_ tokens: [DeadToken], held: Bool) async {
-        guard !tokens.isEmpty else { return }
+    /// - Returns: Whether the database took them.
+    private func mark(_ tokens: [DeadToken], held: Bool) async -> Bool {
+        guard !tokens.isEmpty else { return true }
         do {
             let count = try await context.store.markDead(tokens, held: held)
             (held ? context.metrics.heldTokens : context.metrics.deadTokens).increment(by: Int64(count))
+            return true
         } catch {
-            // The next answer for the token reports it again.
+            // The next answer for a token reports it again; ``FeedbackPoll`` keeps those of a list.
             context.logger.warning("cannot mark dead tokens", metadata: ["error": "\(error)"])
+            return false
         }
     }
 

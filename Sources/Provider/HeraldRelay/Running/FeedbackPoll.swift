@@ -9,17 +9,34 @@ struct FeedbackPoll: Sendable {
     let deadTokens: DeadTokenMarker
 
     func run() async {
+        // The service deletes what was read, so a list is read only after the one before is marked.
+        var unmarked: [RowOutcome.DeadTokenReport] = []
         while !Task.isCancelled {
-            for route in context.routes.table.routes { await read(route.app) }
+            for route in context.routes.table.routes {
+                unmarked = await deadTokens.mark(unmarked)
+                guard unmarked.isEmpty else { break }
+                unmarked = await deadTokens.mark(await read(route.app))
+            }
             guard (try? await Task.sleep(for: context.configuration.feedbackPause)) != nil else { return }
         }
     }
 
-    private func read(_ app: RelayApp) async {
-        guard let service = app.feedback, case .certificate = app.credential else { return }
+    /// - Returns: The dead tokens of the app's list.
+    private func read(_ app: RelayApp) async -> [RowOutcome.DeadTokenReport] {
+        guard let service = app.feedback, case .certificate = app.credential else { return [] }
         let label = "\(app.topics.first ?? "every topic") (\(app.environment.rawValue))"
-        // The service deletes what was read, so an open breaker leaves the list unread.
-        guard !context.health.hasOpenBreaker(label) else { return }
+        // An open breaker leaves the list unread, as does a database that does not work.
+        guard !context.health.hasOpenBreaker(label) else { return [] }
+        let devices: Int
+        do {
+            devices = try await context.store.progress(at: context.clock.now()).devices
+        } catch {
+            context.logger.warning(
+                "the feedback list stays unread, as the database does not work",
+                metadata: ["service": "\(service)", "error": "\(error)"]
+            )
+            return []
+        }
         var connection = ProviderConfiguration(
             host: service.host,
             port: service.port,
@@ -43,15 +60,14 @@ struct FeedbackPoll: Sendable {
                 DeadToken(token: entry.tokenHex, topic: topic, time: entry.time, evidence: "feedback of \(service)")
             }
         }
-        guard !dead.isEmpty else { return }
+        guard !dead.isEmpty else { return [] }
         context.logger.notice(
             "feedback read",
             metadata: ["service": "\(service)", "tokens": "\(entries.count)"]
         )
-        let progress = try? await context.store.progress(at: context.clock.now())
         // For a list, the number of registered tokens stands for the number of answers.
-        let answers = max(progress?.devices ?? 0, dead.count)
+        let answers = max(devices, dead.count)
         let isHeld = deadTokens.note(app: label, answers: answers, deadTokens: dead.count)
-        await deadTokens.mark(dead.map { RowOutcome.DeadTokenReport(token: $0, isHeld: isHeld) })
+        return dead.map { RowOutcome.DeadTokenReport(token: $0, isHeld: isHeld) }
     }
 }

@@ -8,7 +8,7 @@ struct JournalMonitor: Sendable {
 
     func run() async {
         while !Task.isCancelled {
-            for route in context.routes.table.routes where route.needsJournalProbe(at: context.clock.now()) {
+            for route in context.routes.table.routes where route.needsJournalProbe() {
                 guard let journal = route.journal else { continue }
                 let unused = NotificationID(high: .random(in: 0...UInt64.max), low: .random(in: 0...UInt64.max))
                 let result = await journal.result(of: unused, since: context.clock.now() + .seconds(86_400))
@@ -23,7 +23,7 @@ struct JournalMonitor: Sendable {
 extension RelayContext {
     /// Notes the result of a journal lookup, and logs a change.
     func noteJournal(_ result: JournalResult, of route: Route) {
-        guard let change = route.noteJournal(result, at: clock.now()) else { return }
+        guard let change = route.noteJournal(result) else { return }
         let facts: Logger.Metadata = [
             "service": "\(route.name)", "console": "\(route.app.journal?.console ?? "")",
         ]

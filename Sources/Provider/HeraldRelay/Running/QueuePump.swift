@@ -22,9 +22,10 @@ final class QueuePump: Sendable {
         var hasLostClaim = false
         var hasRoom = true
         var nextDue: WallTime?
-        var extendAt = WallTime(milliseconds: 0)
+        /// When to extend the claims of the rows in flight; a wall clock that is set back must not delay it.
+        var extendAt = ContinuousClock.now
         /// When to use the database again after a failure.
-        var retryStoreAt = WallTime(milliseconds: 0)
+        var retryStoreAt = ContinuousClock.now
         var storeFailures = 0
     }
 
@@ -82,7 +83,7 @@ final class QueuePump: Sendable {
     private func updateQueue(_ state: inout State, _ group: inout DiscardingTaskGroup, claims: Bool) async -> Bool {
         let room = configuration.window - takeOutcomes(&state)
         state.hasRoom = room >= leastRoom
-        guard clock.now() >= state.retryStoreAt else { return false }
+        guard ContinuousClock.now >= state.retryStoreAt else { return false }
         let claims = claims && state.hasRoom
         guard claims || !state.unwritten.isEmpty else { return false }
         do {
@@ -216,12 +217,12 @@ final class QueuePump: Sendable {
 
     /// Extends the claims of the rows in flight.
     private func extend(_ state: inout State) async {
-        let now = clock.now()
-        guard inFlightCount > 0 || !state.unwritten.isEmpty, now >= state.extendAt else { return }
+        let start = ContinuousClock.now
+        guard inFlightCount > 0 || !state.unwritten.isEmpty, start >= state.extendAt else { return }
         do {
             let rows = shared.withLock { Array($0.inFlight) } + state.unwritten.map(\.row)
-            try await context.store.extend(rows, owner: context.owner, until: now + configuration.lease)
-            state.extendAt = now + configuration.lease / 3
+            try await context.store.extend(rows, owner: context.owner, until: clock.now() + configuration.lease)
+            state.extendAt = start + configuration.lease / 3
         } catch {
             storeFailed(error, &state)
         }
@@ -229,9 +230,9 @@ final class QueuePump: Sendable {
 
     /// Time until the next timer.
     private func pause(_ state: State) -> Duration {
-        let now = clock.now()
         // If its time has come since it was last compared, nothing else wakes the pump for the next try.
-        if state.storeFailures > 0 { return max(state.retryStoreAt - now, Self.lockPause) }
+        if state.storeFailures > 0 { return max(state.retryStoreAt - .now, Self.lockPause) }
+        let now = clock.now()
         var next = now + .seconds(30)
         if inFlightCount > 0 || !state.unwritten.isEmpty { next = min(next, now + configuration.lease / 3) }
         if let due = state.nextDue, state.hasRoom { next = min(next, due) }
@@ -241,7 +242,6 @@ final class QueuePump: Sendable {
     private func storeWorks(_ state: inout State) {
         guard state.storeFailures > 0 else { return }
         state.storeFailures = 0
-        state.retryStoreAt = WallTime(milliseconds: 0)
         context.health.storeFailure(nil)
         context.logger.notice("the queue's database works again")
     }
@@ -253,7 +253,7 @@ final class QueuePump: Sendable {
         var backOff = RetryBackOff()
         backOff.firstPause = .milliseconds(200)
         backOff.longestPause = .seconds(15)
-        state.retryStoreAt = clock.now() + backOff.pause(after: state.storeFailures, share: .random(in: 0...1))
+        state.retryStoreAt = .now + backOff.pause(after: state.storeFailures, share: .random(in: 0...1))
         context.health.storeFailure("\(error)")
         context.metrics.storeFailures.increment()
         if state.storeFailures == 1 || state.storeFailures.isMultiple(of: 20) {

@@ -247,7 +247,7 @@ struct RowSender: Sendable {
     private func finish(_ order: Order, with result: SendResult) -> RowOutcome {
         let (row, prepared, route) = (order.row, order.prepared, order.route)
         let now = clock.now()
-        route.note(result, at: now)
+        route.note(result)
         let credential = route.noteCredential(result, prepared.topic, at: now)
         if let change = credential.change { logCredential(change, route, prepared.topic) }
         if let wait = credential.wait {

@@ -12,7 +12,7 @@ final class Route: Sendable {
 
     private struct JournalState {
         /// Last lookup; nil before the first.
-        var used: WallTime?
+        var used: ContinuousClock.Instant?
         /// Why it is unavailable; nil while it answers.
         var failure: String?
     }
@@ -38,14 +38,16 @@ final class Route: Sendable {
     // MARK: - Service
 
     /// When a row may be sent; nil if now.
-    func openUntil(at now: WallTime) -> WallTime? { breaker.withLock { $0.openUntil(at: now) } }
+    func openUntil(at now: WallTime) -> WallTime? {
+        breaker.withLock { $0.pause(at: .now) }.map { now + $0 }
+    }
 
-    func note(_ result: SendResult, at now: WallTime) {
+    func note(_ result: SendResult) {
         breaker.withLock { breaker in
             switch result {
             case .answered: breaker.succeeded()
-            case .notSent(let error): breaker.failed(error.description, at: now, share: .random(in: 0...1))
-            case .uncertain(let error): breaker.timedOut(error.description, at: now, share: .random(in: 0...1))
+            case .notSent(let error): breaker.failed(error.description, at: .now, share: .random(in: 0...1))
+            case .uncertain(let error): breaker.timedOut(error.description, at: .now, share: .random(in: 0...1))
             case .credentialRefused, .invalid, .refused: break
             }
         }
@@ -70,24 +72,24 @@ final class Route: Sendable {
             where RetryRules.isAboutCredential(refusal, isNamed: !app.topics.isEmpty):
                 word = RetryRules.word(for: refusal)
             case .answered(.refused(let refusal)) where RetryRules.isTemporary(refusal):
-                credential.unanswered(topic, at: now)
+                credential.unanswered(topic, at: .now)
                 return (nil, nil)
             case .answered: return (nil, credential.accepted(topic) ? .restored : nil)
             case .credentialRefused(let error): word = error.reason.rawValue
             case .notSent, .uncertain, .invalid, .refused:
-                credential.unanswered(topic, at: now)
+                credential.unanswered(topic, at: .now)
                 return (nil, nil)
             }
-            let (until, isNew) = credential.refused(topic, word, at: now, share: .random(in: 0...1))
-            return ((until, word), isNew ? .broken(word) : nil)
+            let (pause, isNew) = credential.refused(topic, word, since: now, at: .now, share: .random(in: 0...1))
+            return ((now + pause, word), isNew ? .broken(word) : nil)
         }
     }
 
     /// Until when a row of a topic waits for the credential, and the reason; nil if it may be sent now.
     func waitForCredential(_ topic: Topic, at now: WallTime) -> (until: WallTime, reason: String)? {
         credential.withLock { credential in
-            guard let until = credential.admit(topic, at: now) else { return nil }
-            return (until, credential.reason(topic) ?? "BadCredential")
+            guard let pause = credential.admit(topic, at: .now) else { return nil }
+            return (now + pause, credential.reason(topic) ?? "BadCredential")
         }
     }
 
@@ -104,7 +106,7 @@ final class Route: Sendable {
     // MARK: - Journal
 
     /// Notes the result of a lookup.
-    func noteJournal(_ result: JournalResult, at now: WallTime) -> Change? {
+    func noteJournal(_ result: JournalResult, at now: ContinuousClock.Instant = .now) -> Change? {
         journalState.withLock { state in
             let before = state.failure
             state.used = now
@@ -118,7 +120,7 @@ final class Route: Sendable {
     }
 
     /// Whether the journal was never used, or failed a while ago.
-    func needsJournalProbe(at now: WallTime) -> Bool {
+    func needsJournalProbe(at now: ContinuousClock.Instant = .now) -> Bool {
         journalState.withLock { state in
             guard let used = state.used else { return true }
             return state.failure != nil && now >= used + .seconds(30)

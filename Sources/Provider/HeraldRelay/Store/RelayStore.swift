@@ -193,7 +193,7 @@ package struct RelayStore: Sendable {
         var last: Int64? = .min
         var purged = PurgedRows()
         while last != nil {
-            let page = try await page(of: selection, for: .purge, after: &last) { rows, ids in
+            let page = try await page(of: selection, for: .purge, after: &last, locks: !isDryRun) { rows, ids in
                 PurgedRows(queued: try rows.span(of: ids), count: isDryRun ? ids.count : try rows.delete(ids))
             }
             if let page { purged.add(page) }
@@ -238,12 +238,13 @@ package struct RelayStore: Sendable {
         of selection: RowSelection,
         for change: RowChange,
         after last: inout Int64?,
+        locks: Bool = true,
         _ body: @escaping @Sendable (RowQueries, [Int64]) throws -> Value
     ) async throws -> Value? {
         guard let after = last else { return nil }
         let page = try await database.write { session in
             let rows = RowQueries(session: session)
-            let ids = try rows.page(of: selection, for: change, after: after)
+            let ids = try rows.page(of: selection, for: change, after: after, locks: locks)
             return (last: ids.last, value: ids.isEmpty ? nil : try body(rows, ids))
         }
         last = page.last

@@ -128,12 +128,17 @@ struct RowQueries {
         }
     }
 
-    /// The next rows of a selection.
-    func page(of selection: RowSelection, for change: RowChange, after last: Int64) throws -> [Int64] {
+    /// The next rows of a selection; with `locks`, no other program changes them before the end of the transaction.
+    func page(
+        of selection: RowSelection,
+        for change: RowChange,
+        after last: Int64,
+        locks: Bool
+    ) throws -> [Int64] {
         let (conditions, arguments) = conditions(selection)
         let sql = """
             SELECT id FROM \(tables.queue) WHERE id > \(last) AND \(change.rawValue) AND \(conditions) ORDER BY id
-            LIMIT \(Self.maximumChanged)
+            LIMIT \(Self.maximumChanged)\(locks ? dialect.forUpdate : "")
             """
         return try session.runOnce(sql, arguments).rows.compactMap { try $0[0].int }
     }
@@ -185,6 +190,7 @@ struct RowQueries {
         return WallTime(milliseconds: first)...WallTime(milliseconds: last)
     }
 
+    /// Queues rows again, which must be locked.
     func retry(_ rows: [Int64]) throws -> Int {
         let list = SQLDialect.list(rows)
         _ = try session.runOnce(
@@ -204,6 +210,7 @@ struct RowQueries {
         .changed
     }
 
+    /// Deletes rows, which must be locked, with their parts.
     func delete(_ rows: [Int64]) throws -> Int {
         let list = SQLDialect.list(rows)
         _ = try session.runOnce("DELETE FROM \(tables.queue) WHERE parent IN (\(list))", [])

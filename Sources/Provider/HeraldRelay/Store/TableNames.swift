@@ -41,9 +41,8 @@ package struct TableNames: Hashable, Sendable {
 
     /// A statement that is written without a prefix, with these names.
     func renamed(_ statement: String) -> String {
-        ["push_queue", "push_outcomes", "devices", "push_templates", "push_breakers"].reduce(statement) { text, name in
-            text.replacing(name, with: prefix + name)
-        }
+        // In one pass: the prefix may contain one of the names.
+        statement.replacing(/devices|push_(queue|outcomes|templates|breakers)/) { prefix + $0.output.0 }
     }
 
     /// The command that prints the statements which create the tables.
