@@ -62,7 +62,7 @@ package enum ProblemKind: String, Codable, CaseIterable, Sendable {
             (
                 "Providers get 503 for what is too much, and are asked to wait.",
                 "Find the provider that sends so fast, or use a faster disk.",
-                "docs/operations/troubleshooting.md#the-service-is-ill"
+                "docs/operations/troubleshooting.md#the-service-runs-with-faults"
             )
         case .cluster:
             (
@@ -134,7 +134,7 @@ package enum ProblemKind: String, Codable, CaseIterable, Sendable {
             (
                 "The service goes on, but something needs attention.",
                 "Look into the log for the cause.",
-                "docs/operations/troubleshooting.md#the-service-is-ill"
+                "docs/operations/troubleshooting.md#the-service-runs-with-faults"
             )
         }
     }
