@@ -82,8 +82,12 @@ enum Folder: String {
 /// A target of Herald's own.
 ///
 /// Resources are compiled in, so that there is nothing beside the binary.
-func herald(_ folder: Folder, _ name: String, _ dependencies: [Target.Dependency], hasResources: Bool = false) -> Target
-{
+func herald(
+    _ folder: Folder,
+    _ name: String,
+    _ dependencies: [Target.Dependency],
+    hasResources: Bool = false
+) -> Target {
     .target(
         name: name,
         dependencies: dependencies,

@@ -21,16 +21,20 @@ struct AgentRenewal {
     func run() async {
         do {
             try await DeviceRenewal(folder: folder).run { event in
+                if case .renewed(let credential, _) = event { use(credential) }
                 try say(event)
-                guard case .renewed(let credential, _) = event else { return }
-                do { try client.replaceCredential(credential) } catch {
-                    complain("the renewed certificate is used only after a restart of the agent", error)
-                }
             }
         } catch is CancellationError {
             // The agent stops.
         } catch {
             complain("the certificate cannot be renewed", error)
+        }
+    }
+
+    /// The next connection uses a renewed certificate.
+    private func use(_ credential: DeviceCredential) {
+        do { try client.replaceCredential(credential) } catch {
+            complain("the renewed certificate is used only after a restart of the agent", error)
         }
     }
 

@@ -76,7 +76,7 @@ public struct DeviceRenewal: Sendable {
             let credential = try await renew()
             if let next = try self.plan() { plan = next }
             return .renewed(credential, expires: plan.expires)
-        } catch  where !(error is CancellationError) {
+        } catch let error where !(error is CancellationError) {
             let refusal = error as? EnrollmentError
             let pause = plan.failed(at: clock.now(), random: random(), retryAfter: refusal?.retryAfter)
             return .failed(reason: refusal?.message ?? "\(error)", nextAttempt: pause)
