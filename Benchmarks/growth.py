@@ -169,7 +169,8 @@ def growth(sizes):
     yield row("notifications a second", lambda cell, count: number(cell.posts * count))
     yield row("arrivals a second", lambda cell, count: number(cell.arrivals * count))
     yield "| **in each cell** |" + " |" * len(sizes)
-    yield row("memory of a node: connections", lambda cell, _: gigabytes(cell.connection_memory / cell.nodes))
+    yield row("memory of a node: connections, while all nodes run (three nodes: plan half as much again)",
+              lambda cell, _: gigabytes(cell.connection_memory / cell.nodes))
     yield row("memory of a node: registrations and claims of all", lambda cell, _: gigabytes(cell.directory_memory))
     yield row("cores of a node", lambda cell, _: f"{cell.node_cores:.2f}")
     yield row("memory of a NATS server", lambda cell, _: gigabytes(cell.server_memory))

@@ -124,8 +124,8 @@ def test_the_client_libraries_need_no_trait():
 def changed(folder, more):
     """SwiftPM's answer to Herald's manifest with more targets or dependencies."""
     manifest = (ROOT / "Package.swift").read_text()
-    assert manifest.count("\nlet wings") == 1
-    (folder / "Package.swift").write_text(manifest.replace("\nlet wings", f"\n{more}\nlet wings"))
+    assert manifest.count("\nlet folders") == 1
+    (folder / "Package.swift").write_text(manifest.replace("\nlet folders", f"\n{more}\nlet folders"))
     return swift(folder, "package", "dump-package")
 
 
@@ -142,14 +142,14 @@ def test_every_dependency_takes_all_versions_of_its_major(tmp_path):
     ("HeraldIdentity", "HeraldTrust"), ("HeraldProvider", "HeraldTrust"), ("HeraldDevice", "HeraldProvider"),
     ("HeraldRelay", "HeraldPhone"), ("HeraldCluster", "HeraldStores"), ("HeraldGateway", "HeraldCluster"),
 ])
-def test_an_import_across_the_wings_is_refused(tmp_path, importer, imported):
+def test_an_import_across_the_folders_is_refused(tmp_path, importer, imported):
     for dependency in (f'"{imported}"', f'.target(name: "{imported}", condition: .when(platforms: [.linux]))'):
         answer = changed(tmp_path, f'package.targets.first {{ $0.name == "{importer}" }}?.dependencies.append({dependency})')
         assert answer.returncode != 0
-        assert f"{importer} may not import {imported}: docs/architecture.md has the table of wings" in answer.stderr
+        assert f"{importer} may not import {imported}: docs/architecture.md has the table of folders" in answer.stderr
 
 
-def test_a_test_library_and_the_composition_root_import_across_the_wings(tmp_path):
+def test_a_test_library_and_the_composition_root_import_across_the_folders(tmp_path):
     """The table's exceptions."""
     more = """for target in package.targets where target.name == "HeraldTesting" { target.dependencies.append("HeraldProvider") }
         package.targets.append(herald(.service, "HeraldNew", ["HeraldMailbox"]))"""

@@ -189,22 +189,6 @@ import Testing
         }
     }
 
-    @Test func `an app that does not read is let go and told so`() async throws {
-        try await withLocalApp { agent, app in
-            let words = "disconnected: \(LocalClient.maximumUnread) events were not read"
-            await #expect(throws: DeviceError(.unreachable, words)) {
-                for count in 0...LocalClient.maximumUnread {
-                    try await agent.perform(.permit(PhoneKit.topic, count.isMultiple(of: 2) ? [.alert] : [.badge]))
-                    // Answered in turn: what was said before it has come.
-                    _ = try await app.languages()
-                }
-            }
-            var heard = 0
-            for await _ in app.events { heard += 1 }
-            #expect(heard == LocalClient.maximumUnread)
-        }
-    }
-
     @Test func `a virtual device shows what a user would see`() async throws {
         try await withVirtualDevice { device in
             let app = try await device.install(bundle: ExpectedPayload.folder + "/Monopoly.app")
