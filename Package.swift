@@ -419,7 +419,7 @@ let package = Package(
                 crypto, nioCore, nioHTTP1, nioPosix, nioSSL, x509,
             ]
         ),
-        tests("HeraldPhoneTests", ["HeraldPhone", "HeraldDevice", "HeraldJSON", "HeraldModel"]),
+        tests("HeraldPhoneTests", ["HeraldPhone", "HeraldDevice", "HeraldJSON", "HeraldModel", nioCore, nioPosix]),
         tests("HeraldTestingTests", ["HeraldTesting", "HeraldModel", "HeraldPhone", "HeraldProvider"]),
         tests("HeraldExamTests", ["HeraldExam", "HeraldGateway", "HeraldMailbox", "HeraldModel"]),
         tests("HeraldDesktopTests", ["HeraldDesktop", "HeraldPhone", "HeraldModel"]),

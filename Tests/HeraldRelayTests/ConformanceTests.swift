@@ -264,9 +264,7 @@ import Testing
                 .later(moment, reason: "Shutdown", uncertain: false, counts: true),
                 .later(moment, reason: "Shutdown", uncertain: false, counts: true),
             ]
-            let outcomes = zip(rows, changes).map { row, change in
-                RowOutcome(row: row.id, parent: nil, change: change, time: Words.now)
-            }
+            let outcomes = zip(rows, changes).map { RowOutcome(of: $0, $1, at: Words.now) }
             let finished = try await store.finish(outcomes, owner: "one")
             #expect(Dictionary(grouping: finished, by: \.status).mapValues(\.count) == [.sent: 2, .refused: 1])
             // Another owner's are not put off, and none is final twice.
@@ -274,6 +272,29 @@ import Testing
             let progress = try await store.progress(at: Words.now)
             #expect(progress.rows == ["queued": 3, "sent": 2, "refused": 1] && progress.waiting == ["Shutdown": 2])
             #expect(try await store.claim(at: moment).map(\.attempts).sorted() == [0, 1, 1])
+        }
+    }
+
+    @Test(arguments: Engine.all) func `a late outcome ends a row of another relay, but none that was queued anew`(
+        _ engine: Engine
+    ) async throws {
+        try await engine.with { store in
+            let ids = [try await store.queue(), try await store.queue()]
+            let rows = try await store.claim()
+            let lapsed = Words.now + .seconds(61)
+            let again = try await store.claim(by: "two", at: lapsed)
+            #expect(again.map(\.apnsID) == rows.map(\.apnsID) && again.count == 2)
+            _ = try await store.finish(again[1], .final(.failed, reason: "Uncertain"), by: "two")
+            #expect(try await store.retry(RowSelection(statuses: [.failed])) == 1)
+            let anew = try #require(try await store.claim(by: "two", at: lapsed).first)
+            #expect(anew.id == ids[1] && anew.apnsID != rows[1].apnsID)
+            let finished = try await store.finish(
+                rows.map { RowOutcome(of: $0, .final(.sent, reason: nil), at: Words.now) },
+                owner: "one"
+            )
+            #expect(finished == [FinishedRow(row: ids[0], status: .sent)])
+            #expect(try await store.column("status", of: ids[1]).text == "queued")
+            #expect(try await store.finish(anew, .final(.sent, reason: nil), by: "two").count == 1)
         }
     }
 

@@ -125,7 +125,7 @@ extension RelayStore {
     }
 
     func finish(_ row: QueueRow, _ change: RowOutcome.Change, by owner: String = "one") async throws -> [FinishedRow] {
-        try await finish([RowOutcome(row: row.id, parent: row.parent, change: change, time: Words.now)], owner: owner)
+        try await finish([RowOutcome(of: row, change, at: Words.now)], owner: owner)
     }
 }
 

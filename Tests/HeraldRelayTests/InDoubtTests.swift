@@ -142,6 +142,9 @@ import Testing
         // It says "received" and nothing more for minutes: the choice decides.
         #expect(try await process(.giveUp, lookups: 8, journal: .pending).change == Self.gaveUp)
         #expect(try await process(.repeat, lookups: 8, journal: .pending).sent.count == 1)
+        // It has deleted lines of that time: at once.
+        #expect(try await process(.giveUp, journal: .forgotten).change == Self.gaveUp)
+        #expect(try await process(.repeat, journal: .forgotten).sent.count == 1)
     }
 
     @Test func `a row in doubt that waits for a new time stays in doubt`() async throws {

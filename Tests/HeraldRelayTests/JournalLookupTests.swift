@@ -119,6 +119,25 @@ import Testing
             Issue.record("what is under way is asked for eight times")
             return
         }
+        guard case .unknown = try await asked(.forgotten, 0) else {
+            Issue.record("what the journal has deleted it will not have later")
+            return
+        }
+    }
+
+    @Test func `a journal that has deleted lines of that time says nothing about what it has not`() throws {
+        let noon = try #require(WallTime(rfc3339: "2026-11-21T12:00:00.000Z"))
+        let stored = JournalLine(id: "x", time: "2026-11-21T12:00:00.000Z", state: "stored", reason: nil)
+        func result(_ lines: [JournalLine], since: WallTime?, missing: String? = nil, sent: WallTime) -> JournalResult {
+            JournalLines(lines: lines, completeSince: since, missingNodes: missing).result(lines, since: sent)
+        }
+        #expect(result([], since: nil, sent: noon) == .notAccepted)
+        #expect(result([], since: noon, sent: noon + .seconds(60)) == .notAccepted)
+        #expect(result([], since: noon, sent: noon + .seconds(59)) == .forgotten)
+        #expect(result([stored], since: noon, sent: noon - .seconds(3600)) == .accepted)
+        // The node may come back and have it.
+        let unavailable = JournalResult.unavailable("nodes of its cluster did not answer: b")
+        #expect(result([], since: noon, missing: "b", sent: noon) == unavailable)
     }
 
     @Test func `an unavailable journal is reported`() async throws {

@@ -7,7 +7,7 @@ import Testing
 @testable import HeraldStores
 
 struct JournalSearchTests {
-    @Test func `the journal has a first and a last time once it has a line`() async throws {
+    @Test func `the journal has its first and last time, and says since when it has all`() async throws {
         let temporary = try TemporaryFolder()
         let store = try SQLiteStore(
             path: temporary.path + "/store.sqlite",
@@ -25,6 +25,11 @@ struct JournalSearchTests {
         let span = try #require(try await store.journalSpan())
         #expect(span.first == lines[..<10].map(\.time).min())
         #expect(span.last == lines[10...].map(\.time).max())
+        #expect(try await store.journalCompleteSince() == nil)
+        try await store.trim(before: WallTime(milliseconds: 0), maximumBytes: 100)
+        let kept = try #require(try await store.journalSpan())
+        #expect(kept.first == lines[10...].map(\.time).min())
+        #expect(try await store.journalCompleteSince() == kept.first)
         await store.close()
     }
 

@@ -3,6 +3,7 @@
 import re
 import time
 import urllib.request
+import uuid
 
 import pytest
 
@@ -93,3 +94,58 @@ def test_two_relays_share_a_queue_and_one_is_killed(fresh, postgres):
             relay.close()
     check(queue, 1500)
     eventually(lambda: [line for line in relays[1].lines if "outcome=sent" in line], what="the log")
+
+
+class Mortal:
+    """A relay that gives up rows in doubt, and whose predecessor died."""
+
+    def __init__(self, service, path, *options):
+        self.queue = SQLiteQueue(path)
+        self.relay = Relay(self.queue.url, "--topic", TOPIC, *sending(service), "--in-doubt", "give-up", *options).start()
+
+    def send(self, token):
+        row = self.queue.done(self.queue.insert(device_token=token))
+        assert row["status"] == "sent"
+        return row["apns_id"]
+
+    def inherit(self, token, apns_id):
+        """The state and the reason of a row that the predecessor had claimed."""
+        self.relay.stop()
+        id = self.queue.insert(device_token=token, apns_id=apns_id, owner="dead", due_at=1)
+        self.relay.start()
+        row = self.queue.done(id)
+        return row["status"], row["reason"]
+
+
+def test_a_row_whose_lines_the_journal_has_deleted_is_in_doubt(fresh, tmp_path):
+    service = fresh("--clock", "adjustable", "--journal-days", "1").start()
+    token, other = away_device(service).token, away_device(service).token
+    binary = ["--interface", "binary", "--service", f"localhost:{service.listeners['binary']}"]
+    mortals = [Mortal(service, tmp_path / "http2.db"), Mortal(service, tmp_path / "binary.db", *binary)]
+    try:
+        ids = [mortal.send(token) for mortal in mortals]
+        assert [mortal.inherit(token, id) for mortal, id in zip(mortals, ids)] == [("sent", None)] * 2
+        # It never came.
+        never = [str(uuid.uuid4()) for _ in mortals]
+        assert [mortal.inherit(other, id) for mortal, id in zip(mortals, never)] == [("sent", None)] * 2
+        assert taken(service) == 4
+        herald("clock", "advance", "2d", "--data", service.data)
+        # The newest lines stay, so there must be newer ones.
+        mortals[0].send(other)
+        eventually(lambda: complete_since(service), what="the end of the first lines")
+        assert [mortal.inherit(token, id) for mortal, id in zip(mortals, ids)] == [("failed", "Uncertain")] * 2
+        assert taken(service) == 5
+    finally:
+        for mortal in mortals:
+            mortal.relay.close()
+
+
+def complete_since(service):
+    """The time since which the journal has deleted no line."""
+    token = (service.data / "run" / "admin.token").read_text().strip()
+    request = urllib.request.Request(
+        f"http://127.0.0.1:{service.listeners['console']}/v1/journal?topic={TOPIC}",
+        headers={"authorization": f"Bearer {token}"},
+    )
+    with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
+        return answer.headers["herald-complete-since"]

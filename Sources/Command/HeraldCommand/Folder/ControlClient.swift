@@ -113,6 +113,7 @@ struct ControlClient: Sendable {
         )
         return JournalAnswer(
             try ControlClient.decode([JournalEntry].self, data),
+            completeSince: headers.first(name: JournalAnswer.completeSinceField),
             missingNodes: headers[canonicalForm: JournalAnswer.missingNodesField].map(String.init)
         )
     }

@@ -34,6 +34,8 @@ package struct RowOutcome: Hashable, Sendable {
     }
 
     package let row: Int64
+    /// The `apns-id` under which it was sent: a row that is queued anew gets another one.
+    package let apnsID: String?
     package let parent: Int64?
     package let change: Change
     /// When the outcome was known.
@@ -42,4 +44,12 @@ package struct RowOutcome: Hashable, Sendable {
     package var detail: String?
     /// The dead token of a refused row, marked before the outcome is written.
     var deadToken: DeadTokenReport?
+
+    package init(of row: QueueRow, _ change: Change, at time: WallTime) {
+        self.row = row.id
+        apnsID = row.apnsID
+        parent = row.parent
+        self.change = change
+        self.time = time
+    }
 }

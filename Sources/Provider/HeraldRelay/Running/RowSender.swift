@@ -147,8 +147,9 @@ struct RowSender: Sendable {
         if let moment = route.openUntil(at: now), now < deadline {
             return .settled(lookUpLater(row, at: min(moment, deadline), .unreachable, lookups: row.lookups))
         }
-        let queued = (try? row.moment(.timeQueued, at: now)) ?? WallTime(milliseconds: 0)
-        let result = await journal.result(of: target.id, since: queued)
+        // It was sent neither before it was queued nor before its time.
+        let times = [QueueColumn.timeQueued, .sendAfter].compactMap { try? row.moment($0, at: now) }
+        let result = await journal.result(of: target.id, since: times.max() ?? WallTime(milliseconds: 0))
         context.noteJournal(result, of: route)
         let isEarly = row.lookups < Self.leastLookups
         switch result {
@@ -156,6 +157,8 @@ struct RowSender: Sendable {
             context.metrics.resolved.increment()
             return .settled(final(row, .sent))
         case .notAccepted: return .notAccepted
+        // No later answer says more.
+        case .forgotten: return .unknown
         case .pending:
             // A service that received it and records nothing for minutes lost it in a crash.
             guard isEarly else { return .unknown }
@@ -356,7 +359,7 @@ struct RowSender: Sendable {
     }
 
     private func outcome(_ row: QueueRow, _ change: RowOutcome.Change, detail: String?) -> RowOutcome {
-        var outcome = RowOutcome(row: row.id, parent: row.parent, change: change, time: clock.now())
+        var outcome = RowOutcome(of: row, change, at: clock.now())
         outcome.detail = detail
         return outcome
     }

@@ -70,11 +70,7 @@ final class BinaryJournalLookup: JournalLookup {
         }
         let answer = await client.lines("topic=\(topic)&limit=\(Self.maximumLines)", upTo: Self.maximumBytes)
         let page = answer.map { answer in
-            BinaryJournalPage(
-                answer.lines,
-                isWhole: answer.lines.count < Self.maximumLines,
-                missingNodes: answer.missingNodes
-            )
+            BinaryJournalPage(answer, isWhole: answer.lines.count < Self.maximumLines)
         }
         for continuation in served { continuation.resume(returning: .page(page)) }
         let next = state.withLock { state -> CheckedContinuation<NextStep, Never>? in
@@ -89,37 +85,28 @@ final class BinaryJournalLookup: JournalLookup {
 
 /// The newest journal lines of a topic, by binary identifier.
 struct BinaryJournalPage: Sendable {
-    /// Maximum difference between the clocks of the service and of the queue.
-    private static let skew = Duration.seconds(60)
-
+    private var answer: JournalLines
     private let lines: [UInt32: [JournalLine]]
-    /// Time of its oldest line; nil if the journal has no older ones.
-    private let start: WallTime?
-    private let missingNodes: String?
 
     /// - Parameters:
-    ///   - lines: The lines, oldest first.
+    ///   - answer: The answer, its lines oldest first.
     ///   - isWhole: Whether the journal has no older lines.
-    ///   - missingNodes: The nodes of a cluster whose lines are missing; nil if there are none.
-    init(_ lines: [JournalLine], isWhole: Bool, missingNodes: String? = nil) {
-        var byNumber: [UInt32: [JournalLine]] = [:]
-        for line in lines {
+    init(_ answer: JournalLines, isWhole: Bool) {
+        var lines: [UInt32: [JournalLine]] = [:]
+        for line in answer.lines {
             guard let number = Self.number(line.id) else { continue }
-            byNumber[number, default: []].append(line)
+            lines[number, default: []].append(line)
         }
-        self.lines = byNumber
-        self.missingNodes = missingNodes
-        start = isWhole ? nil : lines.first.flatMap { WallTime(rfc3339: $0.time) } ?? WallTime(milliseconds: .max)
+        self.lines = lines
+        self.answer = answer
+        guard !isWhole else { return }
+        let oldest = answer.lines.first.flatMap { WallTime(rfc3339: $0.time) } ?? WallTime(milliseconds: .max)
+        self.answer.completeSince = max(oldest, answer.completeSince ?? oldest)
     }
 
-    /// The result for a notification; ``JournalResult/unavailable(_:)`` if its lines may be older than the page,
-    /// or those of a missing node.
-    func result(of number: UInt32, since moment: WallTime) -> JournalResult {
-        let result = JournalResult(lines[number] ?? [])
-        if result == .notAccepted, let start, start > moment - Self.skew {
-            return .unavailable("its newest lines do not reach back to when the row was queued")
-        }
-        return result.lacking(missingNodes)
+    /// The result for a notification; ``JournalResult/forgotten`` if its lines may be older than the page.
+    func result(of number: UInt32, since start: WallTime) -> JournalResult {
+        answer.result(lines[number] ?? [], since: start)
     }
 
     /// The binary identifier at the end of an `apns-id` of version 8; nil for other versions.

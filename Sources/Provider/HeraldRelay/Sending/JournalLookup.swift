@@ -23,6 +23,8 @@ package enum JournalResult: Hashable, Sendable {
     case pending
     /// The service did not accept it: it never arrived, or was refused each time.
     case notAccepted
+    /// The journal has nothing about it, and has deleted lines of that time.
+    case forgotten
     /// The journal is unavailable, with the reason.
     case unavailable(String)
 
@@ -44,14 +46,6 @@ package enum JournalResult: Hashable, Sendable {
         }
         self = received > refused ? .pending : .notAccepted
     }
-
-    /// The result if the lines of some nodes are missing: one of them may have accepted the notification.
-    /// - Parameter nodes: The names of the nodes; nil if no lines are missing.
-    /// - Returns: ``unavailable(_:)`` instead of ``notAccepted``.
-    func lacking(_ nodes: String?) -> JournalResult {
-        guard let nodes, self == .notAccepted else { return self }
-        return .unavailable("nodes of its cluster did not answer: \(nodes)")
-    }
 }
 
 /// The lines of an answer.
@@ -59,9 +53,29 @@ struct JournalLines: Sendable {
     /// The field of an HTTP answer that names nodes of a cluster whose lines are missing.
     static let missingNodesField = "herald-missing-nodes"
 
+    /// The field of an HTTP answer with ``completeSince``.
+    static let completeSinceField = "herald-complete-since"
+    /// Maximum difference between the clocks of the service and of the queue.
+    private static let skew = Duration.seconds(60)
+
     let lines: [JournalLine]
-    /// The names of those nodes; nil if there are none.
-    let missingNodes: String?
+    /// The time since which no line is missing; nil if the journal has never deleted one.
+    var completeSince: WallTime?
+    /// The names of the nodes whose lines are missing; nil if there are none.
+    var missingNodes: String?
+
+    /// The result for a notification.
+    /// - Parameters:
+    ///   - lines: Its lines.
+    ///   - start: Time before which it was certainly not sent.
+    /// - Returns: ``JournalResult/notAccepted`` only if no line of it can be missing.
+    func result(_ lines: some Sequence<JournalLine>, since start: WallTime) -> JournalResult {
+        let result = JournalResult(lines)
+        guard result == .notAccepted else { return result }
+        if let missingNodes { return .unavailable("nodes of its cluster did not answer: \(missingNodes)") }
+        if let completeSince, completeSince > start - Self.skew { return .forgotten }
+        return result
+    }
 }
 
 /// The members of a journal line that the relay uses.
@@ -96,7 +110,7 @@ struct HTTP2JournalLookup: JournalLookup {
     let client: JournalClient
     func result(of id: NotificationID, since start: WallTime) async -> JournalResult {
         switch await client.lines("id=\(id)&limit=1000", upTo: Self.maximumBytes) {
-        case .success(let answer): JournalResult(answer.lines).lacking(answer.missingNodes)
+        case .success(let answer): answer.result(answer.lines, since: start)
         case .failure(let error): .unavailable(error.message)
         }
     }
@@ -206,8 +220,16 @@ final class JournalClient: Sendable {
         }
         do {
             let lines = try JSON.decode([JournalLine].self, from: Array(body.readableBytesView), rules: .lenient)
-            let missing = response.headers.first(name: JournalLines.missingNodesField)
-            return .answered(.success(JournalLines(lines: lines, missingNodes: missing)))
+            let since = response.headers.first(name: JournalLines.completeSinceField)
+            return .answered(
+                .success(
+                    JournalLines(
+                        lines: lines,
+                        completeSince: since.map { WallTime(rfc3339: $0) ?? WallTime(milliseconds: .max) },
+                        missingNodes: response.headers.first(name: JournalLines.missingNodesField)
+                    )
+                )
+            )
         } catch {
             return .answered(.failure(JournalError(message: "the answer is not from a journal")))
         }

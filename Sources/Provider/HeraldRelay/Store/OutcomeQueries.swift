@@ -30,7 +30,7 @@ struct OutcomeQueries {
         try lock(parents)
         // Most outcomes of a second are equal, and share a statement.
         for (update, group) in Dictionary(grouping: outcomes, by: Update.init) {
-            finished += try write(update, to: group.map(\.row).sorted(), owner: owner)
+            finished += try write(update, to: group.sorted { $0.row < $1.row }, owner: owner)
         }
         return try finished + close(parents)
     }
@@ -44,27 +44,33 @@ struct OutcomeQueries {
     }
 
     /// - Returns: The rows that are final now.
-    private func write(_ update: Update, to rows: [Int64], owner: String) throws -> [FinishedRow] {
+    private func write(_ update: Update, to outcomes: [RowOutcome], owner: String) throws -> [FinishedRow] {
+        let rows = outcomes.map(\.row)
         switch update.change {
         case .final(let status, let reason):
             let end = update.ended.map { WallTime(seconds: $0) }
-            // Regardless of the claim's owner: the service's answer to the row's identifier is the truth. `due_at` keeps
-            // the end of rows without a `time_sent`, for their age.
-            let result = try run(
-                """
+            // `due_at` keeps the end of rows without a `time_sent`, for their age.
+            let assignments = """
                 status = ?1, reason = ?2, time_sent = ?3, attempts = \(Self.attempts) + ?4, due_at = ?5, owner = NULL,
                 uncertain = 0, detail = ?6
-                """,
-                [
-                    .text(status.rawValue), .text(reason),
-                    end.flatMap { status == .sent ? StoredMoment.text($0) : nil } ?? .null,
-                    .int(status == .sent || status == .refused ? 1 : 0), .int(end?.milliseconds ?? 0),
-                    .text(update.detail),
-                ],
-                on: rows,
-                where: "status = 'queued'"
-            )
-            return try result.rows.compactMap { try $0[0].int }.map { FinishedRow(row: $0, status: status) }
+                """
+            let values: [SQLValue] = [
+                .text(status.rawValue), .text(reason),
+                end.flatMap { status == .sent ? StoredMoment.text($0) : nil } ?? .null,
+                .int(status == .sent || status == .refused ? 1 : 0), .int(end?.milliseconds ?? 0), .text(update.detail),
+            ]
+            func finish(_ rows: [Int64], _ value: SQLValue, _ condition: String) throws -> [Int64] {
+                try run(assignments, values + [value], on: rows, where: "status = 'queued' AND \(condition)").rows
+                    .compactMap { try $0[0].int }
+            }
+            var finished = try finish(rows, .text(owner), "owner = ?7")
+            let own = Set(finished)
+            // Regardless of the claim's owner, the service's answer to the row's identifier is the truth. A row that was
+            // queued anew in the meantime has another identifier.
+            for outcome in outcomes where !own.contains(outcome.row) {
+                finished += try finish([outcome.row], .text(outcome.apnsID), "apns_id = ?7")
+            }
+            return finished.map { FinishedRow(row: $0, status: status) }
         case .later(let moment, let reason, let uncertain, let counts):
             let why = (reason, update.detail)
             try postpone(rows, until: moment, why, uncertain: uncertain ? 1 : 0, attempts: counts ? 1 : 0, owner)

@@ -34,11 +34,12 @@ extension AdminWork {
                 )
             }
             let found = try await answer(question, limit)
-            let missing = found.missingNodes.joined(separator: ", ")
-            return try WebReply.json(
-                found.lines,
-                fields: missing.isEmpty ? [:] : [JournalAnswer.missingNodesField: missing]
-            )
+            var fields: [String: String] = [:]
+            fields[JournalAnswer.completeSinceField] = found.completeSince
+            if !found.missingNodes.isEmpty {
+                fields[JournalAnswer.missingNodesField] = found.missingNodes.joined(separator: ", ")
+            }
+            return try WebReply.json(found.lines, fields: fields)
         }
     }
 

@@ -19,8 +19,9 @@ extension AdminAPI {
         .reads,
         says: "Outcomes of notifications, oldest line first; the newest ones if there are more than `limit`.",
         answer: """
-            The lines. In a cluster the field `herald-missing-nodes` names the nodes that did not answer within 2 s, with \
-            commas between them; their lines are missing.
+            The lines. If the journal has ever deleted lines, for their age or for its size, the field \
+            `herald-complete-since` has the time since which it has all. In a cluster the field `herald-missing-nodes` \
+            names the nodes that did not answer within 2 s, with commas between them; their lines are missing.
             """,
         more: """
             Give exactly one of `id`, `device` and `topic`. A node of a cluster answers with the lines of all nodes.

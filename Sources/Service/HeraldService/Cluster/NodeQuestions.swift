@@ -23,7 +23,7 @@ package struct NodeQuestions: Sendable {
     ///   - report: The state of this node.
     ///   - disconnect: Ends a device's connection to this node, and returns whether there was one.
     package func answer(
-        journal: @escaping @Sendable (JournalQuestion, _ limit: Int) async throws -> [JournalEntry],
+        journal: @escaping @Sendable (JournalQuestion, _ limit: Int) async throws -> JournalAnswer,
         search: @escaping @Sendable (SearchInquiry) async throws -> NodeSearchPage,
         tallies: @escaping @Sendable (TallyQuestion) async throws -> [Int64: [String: Int]],
         report: @escaping @Sendable () -> NodeReport,
@@ -35,7 +35,7 @@ package struct NodeQuestions: Sendable {
             }
             Task {
                 // Without an answer, the asking node says that the lines of this one are missing.
-                guard let lines = try? await journal(question, inquiry.limit), let body = Self.encode(lines) else {
+                guard let answer = try? await journal(question, inquiry.limit), let body = Self.encode(answer) else {
                     return
                 }
                 reply(body)
@@ -68,15 +68,15 @@ package struct NodeQuestions: Sendable {
         }
     }
 
-    /// The lines of other nodes' journals, by node; nodes without an answer within ``ClusterLimits/answerTime`` are absent.
+    /// The answers of other nodes' journals, by node; nodes without an answer within ``ClusterLimits/answerTime`` are absent.
     package func journal(
         _ question: JournalQuestion,
         limit: Int,
         of nodes: Set<NodeName>
-    ) async -> [NodeName: [JournalEntry]] {
+    ) async -> [NodeName: JournalAnswer] {
         guard let body = Self.encode(JournalInquiry(question, limit: limit)) else { return [:] }
         let answers = await answers(to: body, as: .journal, of: nodes)
-        return answers.compactMapValues { Self.decode($0, as: [JournalEntry].self) }
+        return answers.compactMapValues { Self.decode($0, as: JournalAnswer.self) }
     }
 
     /// The lines that a search finds on other nodes; nodes without an answer are absent.

@@ -108,7 +108,7 @@ struct ServiceConsole: Sendable {
         tallies: ServiceTallies
     ) {
         assembly.storage.cluster?.questions.answer { [journal = assembly.journal] question, limit in
-            try await journal.ownLines(question, limit: limit)
+            try await journal.ownAnswer(question, limit: limit)
         } search: {
             try await search.page($0)
         } tallies: {

@@ -127,6 +127,20 @@ struct JournalTable {
         return (first, last)
     }
 
+    /// The time since which no row has been deleted.
+    /// - Returns: nil if no row has ever been deleted.
+    /// - Throws: `DatabaseError`.
+    static func completeSince(_ database: Database) throws -> WallTime? {
+        let first = try Int64.fetchOne(database, sql: "SELECT position FROM journal ORDER BY position LIMIT 1")
+        // The first row of all has the position 0.
+        guard let first, first > 0 else { return nil }
+        let time = try Int64.fetchOne(
+            database,
+            sql: "SELECT first_time FROM journal WHERE typeof(first_time) = 'integer' ORDER BY position LIMIT 1"
+        )
+        return WallTime(milliseconds: time ?? .max)
+    }
+
     /// Deletes up to `limit` of the oldest rows: rows whose events are all before `moment`, and rows more than
     /// `maximumBytes` from the end.
     ///

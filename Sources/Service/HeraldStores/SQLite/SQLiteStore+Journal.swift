@@ -50,6 +50,13 @@ extension SQLiteStore: JournalStore {
         try await readers.read { try JournalTable.span($0) }
     }
 
+    /// The time since which no line has been deleted for its age or for the journal's size.
+    /// - Returns: nil if no line has ever been deleted.
+    /// - Throws: If the journal cannot be read.
+    package func journalCompleteSince() async throws -> WallTime? {
+        try await readers.read { try JournalTable.completeSince($0) }
+    }
+
     /// Commits what was recorded before.
     ///
     /// If that fails, the events on disk are still readable.
