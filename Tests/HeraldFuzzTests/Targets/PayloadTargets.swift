@@ -123,7 +123,10 @@ private enum JSONComparison {
             if let integer = other as? Int {
                 return number.exactly(Int.self) == integer || number.double == Double(integer)
             }
-            return number.double == other as? Double
+            guard let double = number.double, let foreign = other as? Double else { return false }
+            // Of a number with more than 16 digits, Foundation makes a decimal, and of that a `Double` that may be wrong in its
+            // last bit.
+            return double == foreign || other is NSDecimalNumber && abs(double - foreign) <= 2 * double.ulp
         case .string(let text): return other as? String == text
         case .array(let elements):
             guard let others = other as? [Any], others.count == elements.count else { return false }
