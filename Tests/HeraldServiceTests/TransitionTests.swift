@@ -225,5 +225,7 @@ extension DeviceFolder {
     fileprivate func find(_ addresses: ListeningAddresses) throws {
         let (port, activation) = (try #require(addresses.device), try #require(addresses.activation))
         try prefer(ServiceAddress(host: "localhost", port: activation), port: port)
+        // What is announced afterwards counts.
+        try prefer(nil, port: nil)
     }
 }

@@ -291,6 +291,13 @@ package final class MemoryTrustStore: TrustStore {
             return serials
         }
     }
+
+    package func revokedDevices(after count: Int) async throws -> Set<DeviceID>? {
+        try with { contents in
+            let devices = Set(contents.devices.filter { $0.revoked != nil }.map(\.id))
+            return devices.count == count ? nil : devices
+        }
+    }
 }
 
 private protocol Revocable {

@@ -27,6 +27,7 @@ package final class TestTrust: Sendable {
             at: path,
             hostnames: hostnames,
             asApple: asApple,
+            addresses: [],
             store: { [store] _, _ in store },
             now: clock.now()
         )
@@ -49,6 +50,7 @@ package final class TestTrust: Sendable {
             at: path,
             hostnames: hostnames,
             asApple: asApple,
+            addresses: [],
             renewing: renewing,
             store: { [store] _, _ in store },
             now: now ?? clock.now()

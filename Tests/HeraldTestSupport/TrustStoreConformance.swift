@@ -322,10 +322,13 @@ package enum TrustStoreConformance {
         let next = EnrolledDevice.Certificate(serial: "41", expires: now)
         #expect(try await store.renew(known.id, with: next, kept: nil, use: nil, limit: 9, now: now))
         #expect(try await store.revokedSerials(of: .device) == [:])
+        #expect(try await store.revokedDevices(after: 0) == nil)
         #expect(try await store.revokeDevice(known.id, at: now))
         #expect(try await store.revokeDevice(known.id, at: now + .seconds(1)) == false)
         #expect(try await store.revokeDevice(id("c"), at: now) == false)
         #expect(try await store.revokedSerials(of: .device) == ["40": now, "41": now])
+        #expect(try await store.revokedDevices(after: 0) == [known.id])
+        #expect(try await store.revokedDevices(after: 1) == nil)
         #expect(try await store.device(known.id)?.revoked == now)
         for id in ["A", "B"] { #expect(try await store.add(certificate(id, "com.example.a"))) }
         #expect(try await store.revokeCertificate("A", at: now))

@@ -345,6 +345,21 @@ struct PeerCertificateCheckTests {
         #expect(refusal(service.peers.device(certificate: der, at: trust.now - .seconds(3700))) == .notYetValid)
     }
 
+    @Test func `a revoked device is refused with each certificate, also an unknown one`() async throws {
+        let issued = try await trust.device()
+        // It was renewed after the backup from which the ledger was restored.
+        let der = try TestCertificate.device(issued.device.id.name).der(trust, .device)
+        let identity = try service.peers.device(certificate: der, at: trust.now).get()
+        try await trust.folder.devices.revoke(issued.device.id.name, now: trust.now)
+        _ = await service.reload()
+        #expect(refusal(service.peers.device(certificate: der, at: trust.now)) == .revoked)
+        #expect(service.isRevoked(identity) && !service.isRevoked(serial: identity.serial, of: .device))
+        let restarted = try await trust.service()
+        #expect(refusal(restarted.peers.device(certificate: der, at: trust.now)) == .revoked)
+        let other = try TestCertificate.device("another").der(trust, .device)
+        #expect(refusal(restarted.peers.device(certificate: other, at: trust.now)) == nil)
+    }
+
     @Test func `a revoked peer is refused once the list is loaded`() async throws {
         let issued = try await trust.device()
         let certificate = try PEMBundle(pem: Array(issued.pem.utf8), path: "pem").certificates[0]

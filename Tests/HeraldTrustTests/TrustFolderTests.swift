@@ -155,6 +155,65 @@ struct TrustFolderTests {
         #expect(try Data(contentsOf: URL(fileURLWithPath: trust.path + "/trust/server.pem")) == own)
     }
 
+    @Test(arguments: [
+        ("a.example.com", true), ("A.example.com", true), ("a.b.example.com", false), ("example.com", false),
+    ])
+    func `the user's own certificate may have a wildcard`(_ name: String, _ isNamed: Bool) async throws {
+        let trust = try await TestTrust()
+        let other = try await TestTrust(hostnames: ["*.example.com"])
+        let own = try TrustFile.read(other.path + "/trust/server.pem", .secret)
+        try TrustFile.write(own, to: trust.path + "/trust/server.pem", .secret)
+        if isNamed {
+            _ = try await trust.restart(hostnames: [name])
+        } else {
+            await #expect(throws: TrustError(.invalidArgument, "")) { try await trust.restart(hostnames: [name]) }
+        }
+    }
+
+    @Test func `a lost authority of the user's certificate is not replaced by Herald's own`() async throws {
+        let trust = try await TestTrust()
+        let other = try await TestTrust()
+        let own = try TrustFile.read(other.path + "/trust/server.pem", .secret)
+        let authority = try TrustFile.read(other.path + "/ca.pem", .open)
+        try TrustFile.write(own, to: trust.path + "/trust/server.pem", .secret)
+        // Without a ledger it would be a first start.
+        try TrustFile.write([], to: TrustLayout(data: trust.path).ledger, .secret)
+        unlink(trust.path + "/ca.pem")
+        let error = await #expect(throws: TrustError.self) { try await trust.restart() }
+        #expect(error?.message.contains("another authority issued the certificate") == true)
+        let former = try trust.folder.announcements.newest()
+        // Nor are devices told of an authority that did not sign it.
+        let root = try TrustFile.read(trust.path + "/trust/root.pem", .secret)
+        let certificates = try PEMBundle(certificates: PEMBundle(pem: root, path: "root").certificates).pem()
+        try TrustFile.write(Array(certificates.utf8), to: trust.path + "/ca.pem", .open)
+        await #expect(throws: TrustError(.invalidArgument, "")) {
+            try await trust.folder.announcements.renew(now: trust.now)
+        }
+        #expect(try trust.folder.announcements.newest() == former)
+        try TrustFile.write(authority, to: trust.path + "/ca.pem", .open)
+        try await trust.folder.announcements.followAuthorities(now: trust.now)
+        #expect(try trust.folder.announcements.newest()?.content.authorities == other.folder.publicAuthorities())
+    }
+
+    @Test func `a command that changes the certificate leaves the announced addresses`() async throws {
+        let trust = try await TestTrust()
+        let address = ServiceEndpoint(host: "push.example.com", port: 5223, activation: 2191)
+        /// As a start does, and as `herald init --renew` does.
+        func create(_ addresses: [ServiceEndpoint]?, renewing: Bool) async throws -> SignedAnnouncement? {
+            let folder = try await TrustFolder.create(
+                at: trust.path,
+                addresses: addresses,
+                renewing: renewing,
+                store: { _, _ in trust.store },
+                now: trust.now
+            )
+            return try folder.announcements.newest()
+        }
+        let announced = try await create([address], renewing: false)
+        #expect(announced?.content.addresses == [address])
+        #expect(try await create(nil, renewing: true) == announced)
+    }
+
     @Test func `a renewal on command makes another certificate with the same names, and more`() async throws {
         let trust = try await TestTrust(hostnames: ["push.example.com"])
         let first = try trust.folder.serverCertificate()

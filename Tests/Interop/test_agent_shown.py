@@ -288,3 +288,20 @@ def test_files_that_cannot_be_read_are_set_aside(device):
     agent.start()
     agent.next("connected")
     assert not [line for line in agent.passed if line["event"] == "fault"]
+
+
+def test_a_full_disk_costs_no_notification(shared, device):
+    """An agent that cannot keep what comes ends, and comes back: the service must not take that for a message it cannot read."""
+    agent, token = device
+    agent.kill()
+    # The file that replaces the state cannot be written.
+    draft = agent.folder / "state.json.new"
+    draft.mkdir()
+    id = curl(shared, agent.certificate, token, b'{"aps":{"alert":"kept"}}', topic=APP, expiration=2_000_000_000)
+    for _ in range(7):
+        agent.start()
+        assert agent.process.wait(timeout=PATIENCE) == 1
+    draft.rmdir()
+    agent.start()
+    agent.next("connected")
+    assert agent.shown(id)["body"] == "kept"

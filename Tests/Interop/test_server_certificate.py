@@ -11,7 +11,7 @@ from cryptography import x509
 
 from certificates import Authority
 from parties import advance
-from provider import Provider
+from provider import Provider, away_device
 from service import PATIENCE, eventually, herald
 
 DAY = 86_400
@@ -146,12 +146,16 @@ def broken(fault, tmp_path, certificate, key):
 @pytest.mark.parametrize("fault", ["empty", "no-key", "another-key", "cut", "ed448", "small-rsa", "expired", "future"])
 def test_a_broken_file_is_refused_in_words_and_the_former_certificate_stays(own, tmp_path, fault):
     service, path, put = own
+    device = away_device(service)
     certificate, key = issued(tmp_path, *EC)
     put(certificate + key)
     before = eventually(lambda: (now := shown(service, "api")).subject.rfc4514_string() == "CN=own" and now)
     put(broken(fault, tmp_path, certificate, key))
     eventually(lambda: warnings(service, path), what="the warning")
     assert {shown(service, listener) for listener in LISTENERS} == {before}
+    # New TLS contexts for another reason change neither.
+    herald("device", "revoke", "--data", service.data, device.id, check=False)
+    assert {shown(service, listener) for listener in LISTENERS} == {before} and warnings(service, path)
     failed = herald("init", "--renew", "--data", service.data, check=False)
     assert failed.returncode == 1 and str(path) in failed.stderr
     put(certificate + key)

@@ -120,6 +120,12 @@ struct DeviceFolderTests {
         )
         try folder.prefer(try ServiceAddress("push.example.com"), port: 8883)
         #expect(try folder.service().addresses.first?.port == 8883)
+        // An announcement does not take it away, as long as there is the setting.
+        #expect(try folder.take(try announcement(8, ["a.example.com"])) != nil)
+        #expect(try folder.service().addresses.map(\.host) == ["push.example.com", "a.example.com"])
+        try folder.prefer(nil, port: nil)
+        #expect(try folder.take(try announcement(9, ["a.example.com"])) != nil)
+        #expect(try folder.service().addresses.map(\.host) == ["a.example.com"])
     }
 
     @Test func `an identity is overwritten only with replace`() async throws {

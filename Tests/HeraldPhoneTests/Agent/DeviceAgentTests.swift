@@ -153,6 +153,52 @@ import Testing
         #expect(runs == "x\n")
     }
 
+    @Test func `what programs leave in a container stops no agent`() async throws {
+        let folder = try TemporaryFolder()
+        let path = try bundle(folder, ["receive": "cat > /dev/null"])
+        let container = "\(folder.path)/device/containers/\(PhoneKit.topic)"
+        do {
+            let first = try agent(folder)
+            try await first.install(bundle: path, allow: all)
+            // Neither is a file with a sound.
+            try FileManager.default.createDirectory(
+                atPath: container + "/Library/Sounds/pack.wav",
+                withIntermediateDirectories: false
+            )
+        }
+        do {
+            let second = try agent(folder)
+            #expect(second.faults.isEmpty)
+            try await second.receive(notification(1, #"{"aps":{"alert":"a"}}"#))
+        }
+        let information = "\(folder.path)/device/apps/\(PhoneKit.topic).app/Info.plist"
+        try Data("no property list".utf8).write(to: URL(fileURLWithPath: information))
+        let third = try agent(folder)
+        #expect(third.faults.count == 1 && third.faults.first?.contains("until you install it again") == true)
+        try await third.receive(notification(2, #"{"aps":{"alert":"a"}}"#))
+        try await third.install(bundle: path, allow: all)
+    }
+
+    @Test func `an app whose files cannot be deleted is removed all the same`() async throws {
+        let folder = try TemporaryFolder()
+        let path = try bundle(folder, ["receive": "cat > /dev/null"])
+        let agent = try agent(folder)
+        try await agent.install(bundle: path, allow: all)
+        // Without the folder, the deletion cannot be made durable.
+        let apps = folder.path + "/device/apps"
+        try FileManager.default.removeItem(atPath: apps)
+        try await agent.perform(.remove(PhoneKit.topic))
+        let state = await agent.phone.state
+        #expect(state.apps.isEmpty && state.deletions == [PhoneKit.topic])
+        try FileManager.default.createDirectory(atPath: apps, withIntermediateDirectories: false)
+        await withThrowingTaskGroup(of: Void.self) { group in
+            defer { group.cancelAll() }
+            group.addTask { try await agent.run() }
+            for await _ in await agent.snapshots() where await agent.phone.state.deletions.isEmpty { return }
+        }
+        #expect(await agent.phone.state.deletions.isEmpty)
+    }
+
     /// An app on the local socket of an agent that runs.
     private func withLocalApp(_ body: @Sendable (DeviceAgent, LocalApp) async throws -> Void) async throws {
         let folder = try TemporaryFolder()

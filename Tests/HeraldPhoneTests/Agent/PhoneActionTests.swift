@@ -13,7 +13,7 @@ import Testing
     @Test func `an app is registered once the user has answered`() throws {
         var kit = try PhoneKit(allow: nil)
         #expect(kit.snapshot.questions == [PhoneKit.topic] && kit.app?.permission == nil)
-        #expect(kit.phone.start(kit.now) == [])
+        #expect(kit.phone.start(kit.now) == [.setSaving(false)])
         let effects = try kit.does(.permit(PhoneKit.topic, [.alert, .sound]))
         #expect(effects.first == .register(DeviceApp(topic: PhoneKit.topic)))
         #expect(effects.last == .notifyApp(PhoneKit.topic, .permission(PhoneKit.topic, [.alert, .sound])))
@@ -155,10 +155,10 @@ import Testing
         #expect(effects.contains(gone) && effects.contains(.deleteFiles(PhoneKit.topic)))
         #expect(kit.snapshot.apps.isEmpty && kit.snapshot.notifications.isEmpty && kit.snapshot.banner == nil)
         // Until the service and the files say so, it is said again.
-        #expect(try kit.restart() == [.deleteFiles(PhoneKit.topic), gone])
+        #expect(try kit.restart() == [.deleteFiles(PhoneKit.topic), gone, .setSaving(false)])
         kit.phone.removed(PhoneKit.topic)
         kit.phone.deleted(PhoneKit.topic)
-        #expect(try kit.restart() == [])
+        #expect(try kit.restart() == [.setSaving(false)])
     }
 
     @Test func `an upgrade keeps permission, token and number`() throws {
@@ -199,7 +199,7 @@ import Testing
         _ = kit.phone.gotToken(token, for: PhoneKit.topic, kit.now)
         #expect(
             try kit.restart() == [
-                .present(token, for: PhoneKit.topic), .register(DeviceApp(topic: PhoneKit.topic)),
+                .present(token, for: PhoneKit.topic), .register(DeviceApp(topic: PhoneKit.topic)), .setSaving(false),
             ]
         )
     }

@@ -182,6 +182,8 @@ struct AgentRun: AsyncParsableCommand {
                 try device.prefer(service, port: port)
                 known = try device.service().addresses[0]
                 service.compare(devicePort: known.port)
+            } else {
+                try device.prefer(nil, port: nil)
             }
             let host = try peer.name(known.host)
             return (PeerOptions.Place(service: HostPort(host: host, port: known.port)), true)

@@ -75,10 +75,14 @@ struct AgentService: Service {
                 "\"\(name)\" (\(app.topic)) would like to send you notifications: \(kinds). "
                     + "Allow? [y, n, or some: alert,sound]"
             )
-            let answer = await withCheckedContinuation { continuation in
-                // The thread waits for a person, and does not keep the process alive.
-                Thread.detachNewThread { continuation.resume(returning: readLine()) }
+            // The thread waits for a person; a stop does not wait for the thread.
+            let (lines, line) = AsyncStream<String>.makeStream()
+            Thread.detachNewThread {
+                if let text = readLine() { line.yield(text) }
+                line.finish()
             }
+            let answer = await lines.first { _ in true }
+            if Task.isCancelled { return }
             guard let answer = answer?.trimmingCharacters(in: .whitespaces).lowercased(), !answer.isEmpty else {
                 return Terminal.say(AgentReport.waiting(app, folder))
             }

@@ -43,11 +43,19 @@ public struct DeviceFolder: Hashable, Sendable {
         public var announcementKey: String
         /// The version of the announcement that the device has.
         public var announcement: Int64
+        /// The address that a setting of this device puts in front of those that are announced; nil without one.
+        public var preferred: ServiceEndpoint?
 
         private enum CodingKeys: String, CodingKey {
             case addresses
             case announcementKey = "announcement_key"
             case announcement
+            case preferred
+        }
+
+        fileprivate mutating func putPreferredFirst() {
+            guard let preferred else { return }
+            addresses = [preferred] + addresses.filter { $0 != preferred }
         }
     }
 
@@ -151,24 +159,33 @@ public struct DeviceFolder: Hashable, Sendable {
             }
             guard announcement.version > service.announcement else { return nil }
             service.announcement = announcement.version
-            if !announcement.addresses.isEmpty { service.addresses = announcement.addresses }
+            if !announcement.addresses.isEmpty {
+                service.addresses = announcement.addresses
+                service.putPreferredFirst()
+            }
             try write(service, authority: try Self.pem(announcement.authorities))
             return announcement
         }
     }
 
-    /// Makes an address the preferred one, for connections and renewals.
+    /// Makes an address the preferred one, for connections and renewals, whatever the service announces.
     /// - Parameters:
-    ///   - service: The activation listener.
+    ///   - service: The activation listener; nil for the order in which the service announces its addresses.
     ///   - port: The listener for devices; nil for the port of the present address.
     /// - Throws: ``EnrollmentError/Code/folder``.
-    public func prefer(_ service: ServiceAddress, port: Int?) throws {
+    public func prefer(_ service: ServiceAddress?, port: Int?) throws {
         try alone {
             var known = try self.service()
+            guard let service else {
+                guard known.preferred != nil else { return }
+                known.preferred = nil
+                return try write(known, authority: try authorities())
+            }
             let port = port ?? known.addresses.first { $0.host == service.host }?.port ?? known.addresses[0].port
             let address = ServiceEndpoint(host: service.host, port: port, activation: service.port)
-            guard known.addresses.first != address else { return }
-            known.addresses = [address] + known.addresses.filter { $0 != address }
+            guard known.addresses.first != address || known.preferred != address else { return }
+            known.preferred = address
+            known.putPreferredFirst()
             try write(known, authority: try authorities())
         }
     }

@@ -76,7 +76,15 @@ struct SessionDriver {
             case .report(let event):
                 watchdog?.setBusy(true)
                 defer { watchdog?.setBusy(false) }
-                try await handle(event)
+                do {
+                    try await handle(event)
+                } catch {
+                    // A connection that only ends at a message, each time it comes, would tell the service to withhold it.
+                    let reason = "the device cannot keep what it receives"
+                    let properties = MQTTProperties([.reasonString(reason)])
+                    await send(.disconnect(MQTTDisconnect(reasonCode: .quotaExceeded, properties: properties)))
+                    throw error
+                }
             case .announcement(let text):
                 if let event = client.take(text) { try await handle(event) }
                 for effect in client.withMemory({ session.confirmAnnouncement($0) }) {

@@ -169,7 +169,11 @@ final class AgentFolder: Sendable {
                 try FileManager.default.removeItem(atPath: path)
             } catch {
                 guard !FileManager.default.fileExists(atPath: path) else {
-                    throw DeviceError(.badFolder, "cannot delete \(path)")
+                    throw DeviceError(
+                        .badFolder,
+                        "cannot delete all of \(path), whose app was removed: delete it yourself; the agent tries again at its next "
+                            + "start"
+                    )
                 }
             }
         }

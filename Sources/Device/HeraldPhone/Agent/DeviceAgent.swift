@@ -89,16 +89,18 @@ public actor DeviceAgent {
         programs = Programs(ProgramRunner(folder, limits: programLimits))
         displayLog = try DisplayLog(folder.isKept ? folder.displayLogPath : nil)
         var (state, fault) = try folder.readState()
-        faults = [fault, displayLog.fault].compactMap { $0 }
+        var faults = [fault, displayLog.fault].compactMap { $0 }
         var bundles: [Topic: AppBundle] = [:]
         for index in state.apps.indices where state.apps[index].information.hasBundle {
             let topic = state.apps[index].topic
             do {
                 (state.apps[index].information, bundles[topic]) = try folder.read(topic, limits: bundleLimits)
-            } catch let error as BundleError {
-                throw DeviceError(.badFolder, "\(error): install \(topic) again, or remove it")
+            } catch {
+                // The other apps go on, and so do the commands that mend this one.
+                faults.append("\(error): \(topic) has no bundle until you install it again, or remove it")
             }
         }
+        self.faults = faults
         written = state
         phone = Phone(device: device, service: service, state: state, bundles: bundles, limits: limits)
         phone.machineZone = MachineTimeZone.name()
@@ -326,8 +328,14 @@ public actor DeviceAgent {
         case .endPrograms(let topic): programs.runner.end(topic)
         case .notifyApp(let topic, let message): peers[topic]?.send(LocalMessage.line(message))
         case .deleteFiles(let topic):
-            try folder.delete(topic)
-            phone.deleted(topic)
+            do {
+                try folder.delete(topic)
+                phone.deleted(topic)
+            } catch {
+                // The app is removed; the next start tries again.
+                phone.note("\(error)", now)
+                audience.observe(.fault("\(error)"))
+            }
         }
     }
 

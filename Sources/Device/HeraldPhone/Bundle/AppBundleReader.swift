@@ -13,7 +13,7 @@ extension AppBundle {
     public init(folder: String, container: String? = nil, limits: BundleLimits = BundleLimits()) throws {
         var reader = AppBundleReader(limits: limits)
         try reader.read(folder)
-        if let container { try reader.readContainer(container) }
+        if let container { reader.readContainer(container) }
         self = reader.bundle
     }
 }
@@ -41,11 +41,12 @@ private struct AppBundleReader {
         mergeBase()
     }
 
-    mutating func readContainer(_ container: String) throws {
+    /// Reads the sounds of a container, except those that cannot be read: programs of the app may write anything there.
+    mutating func readContainer(_ container: String) {
         let folder = container + "/Library/Sounds"
-        guard BundleFile.isFolder(folder) else { return }
-        for name in try names(in: folder) where Self.isSound(name) {
-            bundle.containerSounds[name] = try sound(folder + "/" + name)
+        guard BundleFile.isFolder(folder), let names = try? names(in: folder) else { return }
+        for name in names where Self.isSound(name) {
+            bundle.containerSounds[name] = try? sound(folder + "/" + name)
         }
     }
 

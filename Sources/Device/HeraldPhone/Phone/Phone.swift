@@ -73,7 +73,8 @@ struct Phone {
         }
         effects += endUnusedChannels() + state.channels.compactMap(\.channel).map { .subscribe($0) }
         if !state.hasNetwork { effects.append(.setNetwork(false)) }
-        if state.isSaving { effects.append(.setSaving(true)) }
+        // The service remembers what it was told last, and may have been told nothing since a change.
+        effects.append(.setSaving(state.isSaving))
         effects += state.runs.filter { $0.deadline == nil }.map { .run($0) }
         return effects + tick(now)
     }

@@ -133,7 +133,7 @@ extension TrustService {
 
     /// Whether the certificate of a connected device is still accepted: neither revoked nor expired.
     func isWelcome(_ identity: DeviceIdentity, now: WallTime) -> Bool {
-        now <= identity.expires && !isRevoked(serial: identity.serial, of: .device)
+        now <= identity.expires && !isRevoked(identity)
     }
 
     /// The fault of a certificate that TLS refused.

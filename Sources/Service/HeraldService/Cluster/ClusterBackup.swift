@@ -49,7 +49,8 @@ package struct ClusterBackup {
     /// Adds to a copy of the node's trust what the node does not know.
     func takeTrust(into draft: DataFolder) async throws {
         try await session.enterTrust(of: draft, hostnames: [])
-        // A part of the running folder, not of a backup.
+        // Parts of the running folder, not of a backup: after a restore, devices are told of a newer announcement.
         unlink("\(draft.trustPath)/lock")
+        unlink(TrustLayout(data: draft.path).announcement)
     }
 }

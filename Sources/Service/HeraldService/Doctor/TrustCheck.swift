@@ -63,7 +63,7 @@ struct TrustCheck {
     }
 
     private func isNamed(_ name: String) -> Bool {
-        ServerName(name).map { ends.server.names.contains($0) } ?? false
+        ServerName(name)?.isNamed(in: ends.server.names) ?? false
     }
 
     private func day(_ moment: WallTime) -> String { String(moment.rfc3339.prefix(10)) }

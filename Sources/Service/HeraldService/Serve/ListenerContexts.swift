@@ -14,9 +14,11 @@ package struct ListenerContexts {
     let console: NIOSSLContext
     let binary: BinaryGateway.Contexts
 
-    /// - Throws: If a certificate or key in the folder cannot be read.
-    init(_ folder: TrustFolder) throws {
-        let server = try folder.serverCertificate()
+    /// - Parameters:
+    ///   - folder: The folder, for the authorities.
+    ///   - server: The server certificate.
+    /// - Throws: If a certificate or key cannot be used.
+    init(_ folder: TrustFolder, _ server: ServerCertificate) throws {
         func context(
             _ authority: CertificateAuthority,
             _ demand: ListenerTLS.ClientCertificate,

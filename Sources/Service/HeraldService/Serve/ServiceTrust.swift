@@ -14,7 +14,7 @@ package enum ServiceTrust {
             revocationPolicy: configuration.revocations,
             unmarkedEnvironments: configuration.unmarkedEnvironments
         )
-        return (service, try ListenerContexts(folder))
+        return (service, try ListenerContexts(folder, folder.serverCertificate()))
     }
 
     /// Refuses a public address for a service under Apple's names.

@@ -27,7 +27,7 @@ struct TrustWatch: Service {
     /// Timer, SIGHUP and commands run on different threads.
     ///
     /// A reload must not overtake an earlier one.
-    private let reloads = Reloads()
+    private let reloads: Reloads
 
     init(
         trust: TrustService,
@@ -50,6 +50,7 @@ struct TrustWatch: Service {
         self.clock = clock
         self.logger = logger
         renewal = CertificateRenewal(trust.folder, clock: clock, logger: logger)
+        reloads = Reloads(try? trust.folder.serverCertificate())
     }
 
     func run() async throws {
@@ -97,52 +98,74 @@ struct TrustWatch: Service {
     }
 
     private func reload(_ ledger: TrustService.LedgerReading?) {
-        reloads.lock.withLock { refused in
+        reloads.lock.withLock { state in
             let change = trust.reload(ledger)
             for failure in change.failures.new {
                 logger.error("trust not reloaded; the present one stays in force", metadata: ["error": "\(failure)"])
             }
             if change.authorities { reloads.authorities.store(true, ordering: .relaxed) }
-            if !change.isUnchanged { follow(change, &refused) }
-            let failure = change.failures.all.first ?? refused
+            if !change.isUnchanged { logger.info("trust reloaded") }
+            if change.tokenKeys { courier.renewTokens() }
+            if change.announcement { courier.announce() }
+            follow(change, &state)
+            let failure = change.failures.all.first ?? state.refused
             let now = clock.now()
             reloads.failing.withLock { failing in failing = failure.map { ($0, failing?.since ?? now) } }
             reloads.gauge.record(failure == nil ? 0 : 1)
         }
     }
 
-    /// Applies a change; `refused` is the reason why TLS does not take the server certificate that was read last.
-    private func follow(_ change: TrustService.Reloaded, _ refused: inout TrustError?) {
-        logger.info("trust reloaded")
-        if change.tokenKeys { courier.renewTokens() }
-        if change.announcement { courier.announce() }
-        guard !change.revocations.isEmpty || change.serverCertificate || change.authorities else { return }
-        let path = trust.folder.layout.server
-        do {
-            if change.serverCertificate {
-                let (server, now) = (try trust.folder.serverCertificate(), clock.now())
-                guard server.begins <= now, now < server.expires else {
-                    let term = "from \(server.begins.rfc3339) to \(server.expires.rfc3339)"
-                    throw TrustError(.damaged, "\(path) has a certificate that is not valid now, but \(term)")
-                }
+    /// Gives the listeners new contexts, if there is a reason.
+    private func follow(_ change: TrustService.Reloaded, _ state: inout Reloads.State) {
+        let isChanged = !change.revocations.isEmpty || change.authorities
+        guard isChanged || change.serverCertificate || state.refused != nil else { return }
+        var server = state.server
+        if change.serverCertificate || state.refused != nil {
+            do {
+                server = try usableServerCertificate()
+                state.refused = nil
+            } catch {
+                // It is read again every second, as it may become valid.
+                refuse(error, &state)
+                guard isChanged else { return }
             }
+        }
+        do {
             // New contexts have new ticket keys, so no TLS session from before a revocation resumes.
-            let contexts = try ListenerContexts(trust.folder)
+            let contexts = try ListenerContexts(trust.folder, server ?? trust.folder.serverCertificate())
+            state.server = server
             gateway.replaceContext(contexts.providers)
             binaryGateway.replaceContexts(contexts.binary)
             courier.replaceContext(contexts.devices)
             activation.replaceContext(contexts.activation)
             console?.replaceContext(contexts.console)
-            refused = nil
         } catch {
-            let fault =
-                error as? TrustError ?? TrustError(.damaged, "\(path) cannot be used: \(TLSFault.words(for: error))")
-            refused = fault
-            logger.error("the server certificate cannot be reloaded", metadata: ["error": "\(fault)"])
+            refuse(error, &state)
         }
         gateway.reviewCertificates()
         binaryGateway.reviewCertificates()
         courier.recheck()
+    }
+
+    /// The certificate in `server.pem`.
+    /// - Throws: ``TrustError`` if it cannot be read, or is not valid now.
+    private func usableServerCertificate() throws -> ServerCertificate {
+        let (server, now) = (try trust.folder.serverCertificate(), clock.now())
+        guard server.begins <= now, now < server.expires else {
+            let term = "from \(server.begins.rfc3339) to \(server.expires.rfc3339)"
+            let path = trust.folder.layout.server
+            throw TrustError(.damaged, "\(path) has a certificate that is not valid now, but \(term)")
+        }
+        return server
+    }
+
+    private func refuse(_ error: any Error, _ state: inout Reloads.State) {
+        let words = "\(trust.folder.layout.server) cannot be used: \(TLSFault.words(for: error))"
+        let fault = error as? TrustError ?? TrustError(.damaged, words)
+        if fault != state.refused {
+            logger.error("the server certificate cannot be reloaded", metadata: ["error": "\(fault)"])
+        }
+        state.refused = fault
     }
 
     /// Tells devices of a changed `ca.pem`.
@@ -150,18 +173,40 @@ struct TrustWatch: Service {
         guard reloads.authorities.exchange(false, ordering: .relaxed) else { return }
         do {
             try await trust.folder.announcements.followAuthorities(now: clock.now())
+            reloads.unannounced.withLock { $0 = nil }
         } catch {
+            // A full disk gets space, and the certificate follows its authority. A key that comes needs a restart.
+            let repeats = (error as? TrustError)?.code != .noSigningKey
+            if repeats { reloads.authorities.store(true, ordering: .relaxed) }
+            let isNew = reloads.unannounced.withLock { former in
+                defer { former = "\(error)" }
+                return former != "\(error)"
+            }
+            guard isNew || !repeats else { return }
             logger.error("the authorities are not announced to devices", metadata: ["error": "\(error)"])
         }
     }
 
     /// The state of reloads.
     private final class Reloads: Sendable {
-        /// Held while a reload takes effect; has the reason why TLS does not take the server certificate.
-        let lock = Mutex<TrustError?>(nil)
+        struct State {
+            /// The certificate in use.
+            var server: ServerCertificate?
+            /// Why that in the file is not in use; nil if it is.
+            var refused: TrustError?
+        }
+
+        /// Held while a reload takes effect.
+        let lock: Mutex<State>
         /// Whether `ca.pem` has changed since devices were told.
         let authorities = Atomic(false)
+        /// The error of the last attempt to tell them.
+        let unannounced = Mutex<String?>(nil)
         let failing = Mutex<(error: TrustError, since: WallTime)?>(nil)
         let gauge = Gauge(label: MetricName.trustReloadFailed)
+
+        init(_ server: ServerCertificate?) {
+            lock = Mutex(State(server: server))
+        }
     }
 }

@@ -62,7 +62,7 @@ package struct ServiceTransition: Sendable {
             )
         }
         let unnamed = announcement.addresses.map(\.host).filter { host in
-            ServerName(host).map { !certificate.names.contains($0) } ?? true
+            ServerName(host).map { !$0.isNamed(in: certificate.names) } ?? true
         }
         if !unnamed.isEmpty {
             problems.append(

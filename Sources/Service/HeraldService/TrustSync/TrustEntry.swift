@@ -15,7 +15,8 @@ struct TrustEntry: Sendable {
     let hostnames: [String]
     /// Where the service listens.
     var listening: [String] = []
-    var addresses: [ServiceEndpoint] = []
+    /// The addresses that devices are told; nil to announce nothing.
+    var addresses: [ServiceEndpoint]?
     let clock: any WallClock
     let step: @Sendable (String) -> Void
     let logger: Logger

@@ -107,4 +107,17 @@ extension TrustDatabase: TrustStore {
             return serials
         }
     }
+
+    package func revokedDevices(after count: Int) async throws -> Set<DeviceID>? {
+        try await read { database in
+            // No revocation is ever taken back.
+            let sql = "FROM device WHERE revoked IS NOT NULL"
+            guard try Int.fetchOne(database, sql: "SELECT count(*) \(sql)") != count else { return nil }
+            var devices: Set<DeviceID> = []
+            try CheckedRow.forEach(database, sql: "SELECT id \(sql)") { row in
+                if let id = DeviceID(try row.text(0)) { devices.insert(id) }
+            }
+            return devices
+        }
+    }
 }

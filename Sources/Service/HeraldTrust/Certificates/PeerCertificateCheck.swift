@@ -52,10 +52,12 @@ package struct PeerCertificateCheck: Sendable {
             if let known = cache.device(digest) {
                 try checkDates(known.begins, known.identity.expires, now: now)
                 try revocations.check(known.serialNumber, of: .device, now: now)
+                try revocations.check(known.identity.id)
                 return known.identity
             }
             let certificate = try leaf(der, kind: .device, authority: devices, now: now)
             let identity = try deviceIdentity(certificate)
+            try revocations.check(identity.id)
             let device = DeviceCertificateCache.Device(
                 identity: identity,
                 begins: WallTime(certificate.notValidBefore),

@@ -38,6 +38,13 @@ package enum ServerName: Hashable, Sendable {
         }
     }
 
+    /// Whether a certificate with these names is one for this name: a `*` stands for the first label (RFC 6125 §6.4.3).
+    package func isNamed(in names: Set<ServerName>) -> Bool {
+        if names.contains(self) { return true }
+        guard case .host(let host) = self, let dot = host.firstIndex(of: ".") else { return false }
+        return names.contains(.host("*" + host[dot...]))
+    }
+
     var generalName: GeneralName {
         switch self {
         case .host(let name): .dnsName(name)

@@ -31,7 +31,7 @@ package struct TrustFolder: Sendable {
     ///   - listening: Addresses and names on which the service listens; one that a certificate of Herald's own lacks is
     ///     added, and what stands for all addresses is not.
     ///   - asApple: Whether to add the names of Apple's services.
-    ///   - addresses: The addresses that devices are told; nil to announce nothing.
+    ///   - addresses: The addresses that devices are told; nil to leave the announcement as it is.
     ///   - renewing: Whether to make the next server certificate, also if the present one is good for long.
     ///   - store: Opens the ledger, or creates it.
     ///   - now: The present moment.
@@ -42,7 +42,7 @@ package struct TrustFolder: Sendable {
         hostnames: [String] = [],
         listening: [String] = [],
         asApple: Bool = false,
-        addresses: [ServiceEndpoint]? = [],
+        addresses: [ServiceEndpoint]? = nil,
         renewing: Bool = false,
         store: StoreOpener,
         now: WallTime
@@ -52,8 +52,10 @@ package struct TrustFolder: Sendable {
         return try await TrustLock.with(layout) {
             // The first start writes this file last.
             let isComplete = TrustFile.exists(layout.authority)
+            let isLost = !isComplete && TrustFile.exists(layout.ledger)
             if isComplete { try checkAuthority(layout) }
             let folder = try TrustFolder(layout: layout, makingMissing: !isComplete, store: store, now: now)
+            if isLost { try folder.refuseOtherAuthority() }
             try await folder.revocations.publish(now: now)
             let others = listening.filter { NumericAddress($0)?.isAny != true }.compactMap { ServerName($0) }
             try folder.server.update(
@@ -80,7 +82,11 @@ package struct TrustFolder: Sendable {
     /// - Throws: ``TrustError`` if a start would.
     package func check(hostnames: [String], now: WallTime) async throws -> [String] {
         let missing = [layout.authority, layout.server].filter { !TrustFile.exists($0) }
-        if !missing.contains(layout.authority) { try TrustFolder.checkAuthority(layout) }
+        if missing.contains(layout.authority) {
+            try refuseOtherAuthority()
+        } else {
+            try TrustFolder.checkAuthority(layout)
+        }
         let lists = try await revocations.due().filter { $0.present == nil }
         _ = try server.isDue(adding: try TrustFolder.serverNames(hostnames), now: now)
         return missing + lists.map(\.source.path)
@@ -93,6 +99,16 @@ package struct TrustFolder: Sendable {
             }
             return name
         }
+    }
+
+    /// Refuses to write Herald's own authority for clients that use the user's certificate, which it did not sign.
+    private func refuseOtherAuthority() throws {
+        guard TrustFile.exists(layout.server), try !serverCertificate().isOurs else { return }
+        throw TrustError(
+            .missing,
+            "\(layout.authority) is missing, and another authority issued the certificate in \(layout.server): copy ca.pem from "
+                + "a backup, or write into it the certificate of that authority"
+        )
     }
 
     /// Checks the file that clients trust, which users may have replaced.

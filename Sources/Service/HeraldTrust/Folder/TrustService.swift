@@ -58,8 +58,14 @@ package final class TrustService: Sendable {
         var announcement: SignedAnnouncement?
     }
 
+    /// The changed parts of the ledger; nil for one that has not changed.
+    package struct LedgerChanges: Sendable {
+        let claims: TopicClaims?
+        let revokedDevices: Set<DeviceID>?
+    }
+
     /// The ledger's part of a reload.
-    package typealias LedgerReading = Result<TopicClaims?, any Error>
+    package typealias LedgerReading = Result<LedgerChanges, any Error>
 
     private let revocations: RevocationLists
     private let state: Mutex<State>
@@ -94,6 +100,7 @@ package final class TrustService: Sendable {
         firstUses = FirstUses(tokens: providerTokens)
         self.state = Mutex(state)
         revocations = folder.revocationLists(policy: revocationPolicy)
+        if let devices = try await folder.store.revokedDevices(after: 0) { revocations.replaceDevices(devices) }
         if let failure = revocations.reload().failures.all.first { throw failure }
         peers = PeerCertificateCheck(
             providers: folder.providerAuthority,
@@ -106,6 +113,11 @@ package final class TrustService: Sendable {
     /// Whether the certificate of an open connection has been revoked meanwhile.
     package func isRevoked(serial: String, of kind: PeerKind) -> Bool {
         revocations.isRevoked(serial: serial, of: kind)
+    }
+
+    /// Whether the device of an open connection has been revoked meanwhile, or its certificate.
+    package func isRevoked(_ device: DeviceIdentity) -> Bool {
+        revocations.isRevoked(device.id) || isRevoked(serial: device.serial, of: .device)
     }
 
     package func revocationListValidity(of kind: PeerKind, now: WallTime) -> RevocationLists.Validity {
@@ -138,7 +150,12 @@ package final class TrustService: Sendable {
     package func readLedger() async -> LedgerReading {
         let version = state.withLock { $0.claims.version }
         do {
-            return .success(try await folder.store.topicClaims(after: version))
+            return .success(
+                LedgerChanges(
+                    claims: try await folder.store.topicClaims(after: version),
+                    revokedDevices: try await folder.store.revokedDevices(after: revocations.revokedDevices)
+                )
+            )
         } catch {
             return .failure(error)
         }
@@ -160,6 +177,10 @@ package final class TrustService: Sendable {
             }
             let lists = revocations.reload()
             var result = Reloaded(revocations: lists.changed, failures: lists.failures)
+            if case .success(let ledger)? = ledger, let devices = ledger.revokedDevices {
+                revocations.replaceDevices(devices)
+                result.revocations.insert(.device)
+            }
             let haveKeysChanged = TrustService.reloadKeys(&state, folder, &result.failures)
             let haveClaimsChanged = TrustService.takeOver(ledger, &state, &result.failures)
             if haveKeysChanged || haveClaimsChanged {
@@ -253,7 +274,7 @@ package final class TrustService: Sendable {
         do {
             state.ledgerFailure = nil
             // Another reload may have read a newer version meanwhile.
-            guard let claims = try ledger.get(), claims.version > state.claims.version else { return false }
+            guard let claims = try ledger.get().claims, claims.version > state.claims.version else { return false }
             defer { state.claims = claims }
             return claims.all != state.claims.all || claims.certificateTopics != state.claims.certificateTopics
                 || claims.credentials != state.claims.credentials

@@ -55,6 +55,13 @@ package struct AnnouncementIssuer: Sendable {
             after: former
         )
         guard anew || former?.addresses != next.addresses || former?.authorities != next.authorities else { return }
+        guard try folder.serverCertificate().authority(among: next.authorities) != nil else {
+            throw TrustError(
+                .invalidArgument,
+                "devices are not told of \(layout.authority), since no certificate in it signed that in \(layout.server): they "
+                    + "would refuse the service. Add the authority that did"
+            )
+        }
         let text: String
         do {
             text = try next.signed(with: try key())

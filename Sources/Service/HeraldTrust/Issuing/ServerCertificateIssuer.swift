@@ -57,7 +57,7 @@ package struct ServerCertificateIssuer: Sendable {
         guard !present.isOurs else {
             return present.isDue(at: now) || !present.names.isSuperset(of: wanted.union(ServerName.local()))
         }
-        let lacking = names.filter { !present.names.contains($0) }
+        let lacking = names.filter { !$0.isNamed(in: present.names) }
         guard lacking.isEmpty else {
             throw TrustError(
                 .invalidArgument,

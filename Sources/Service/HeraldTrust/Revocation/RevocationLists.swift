@@ -61,6 +61,7 @@ package final class RevocationLists: Sendable {
     private struct State {
         var lists: [PeerKind: RevocationList] = [:]
         var files: [PeerKind: FileReload] = [:]
+        var devices: Set<DeviceID> = []
     }
 
     private let sources: [PeerKind: Source]
@@ -85,6 +86,24 @@ package final class RevocationLists: Sendable {
         case .revoked: throw PeerRefusal(.revoked, "the certificate is revoked")
         case .unknown: throw PeerRefusal(.revocationUnknown, "there is no current list of revoked certificates")
         }
+    }
+
+    /// Refuses a revoked device, whichever certificate it has: the ledger may lack some of them, after a restore.
+    func check(_ device: DeviceID) throws(PeerRefusal) {
+        guard !isRevoked(device) else { throw PeerRefusal(.revoked, "the device is revoked") }
+    }
+
+    /// Whether a device has been revoked.
+    package func isRevoked(_ device: DeviceID) -> Bool {
+        state.withLock { $0.devices.contains(device) }
+    }
+
+    /// The number of revoked devices.
+    var revokedDevices: Int { state.withLock { $0.devices.count } }
+
+    /// Takes over the revoked devices.
+    func replaceDevices(_ devices: Set<DeviceID>) {
+        state.withLock { $0.devices = devices }
     }
 
     package func status(_ serial: Certificate.SerialNumber, of kind: PeerKind, now: WallTime) -> Status {

@@ -116,6 +116,9 @@ package protocol TrustStore: Sendable {
 
     /// The serial numbers of all revoked certificates, with the time of their revocation.
     func revokedSerials(of kind: PeerKind) async throws -> [String: WallTime]
+
+    /// The revoked devices, of whose certificates the store may lack some; nil if there are as many as were read before.
+    func revokedDevices(after count: Int) async throws -> Set<DeviceID>?
 }
 
 /// The outcome of adding invitations.
