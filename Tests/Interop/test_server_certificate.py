@@ -158,6 +158,8 @@ def test_a_broken_file_is_refused_in_words_and_the_former_certificate_stays(own,
     assert {shown(service, listener) for listener in LISTENERS} == {before} and warnings(service, path)
     failed = herald("init", "--renew", "--data", service.data, check=False)
     assert failed.returncode == 1 and str(path) in failed.stderr
+    # It is read every second, and said once.
+    assert sum("cannot be reloaded" in line for line in service.lines) <= 1
     put(certificate + key)
     eventually(lambda: not warnings(service, path), what="the end of the warning")
     assert shown(service, "api") == before

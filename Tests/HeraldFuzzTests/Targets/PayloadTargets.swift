@@ -119,14 +119,11 @@ private enum JSONComparison {
         case .null: return other is NSNull
         case .boolean(let truth): return other as? Bool == truth
         case .number(let number):
+            guard let double = number.double, let foreign = other as? NSNumber else { return false }
             // An integer of Foundation is exact.
-            if let integer = other as? Int {
-                return number.exactly(Int.self) == integer || number.double == Double(integer)
-            }
-            guard let double = number.double, let foreign = other as? Double else { return false }
-            // Of a number with more than 16 digits, Foundation makes a decimal, and of that a `Double` that may be wrong in its
-            // last bit.
-            return double == foreign || other is NSDecimalNumber && abs(double - foreign) <= 2 * double.ulp
+            if let integer = other as? Int, number.exactly(Int.self) == integer { return true }
+            // Of a number with more than 16 digits, Foundation makes a decimal, and of that a `Double` that is a little wrong.
+            return abs(double - foreign.doubleValue) <= (foreign is NSDecimalNumber ? 64 * double.ulp : 0)
         case .string(let text): return other as? String == text
         case .array(let elements):
             guard let others = other as? [Any], others.count == elements.count else { return false }

@@ -118,30 +118,33 @@ struct TrustWatch: Service {
     /// Gives the listeners new contexts, if there is a reason.
     private func follow(_ change: TrustService.Reloaded, _ state: inout Reloads.State) {
         let isChanged = !change.revocations.isEmpty || change.authorities
-        guard isChanged || change.serverCertificate || state.refused != nil else { return }
-        var server = state.server
+        var contexts: ListenerContexts?
+        // A refused certificate is read again every second, as it may become valid.
         if change.serverCertificate || state.refused != nil {
             do {
-                server = try usableServerCertificate()
-                state.refused = nil
+                let server = try usableServerCertificate()
+                contexts = try ListenerContexts(trust.folder, server)
+                (state.server, state.refused) = (server, nil)
             } catch {
-                // It is read again every second, as it may become valid.
                 refuse(error, &state)
-                guard isChanged else { return }
             }
         }
-        do {
+        if contexts == nil, isChanged {
+            do {
+                contexts = try ListenerContexts(trust.folder, state.server ?? trust.folder.serverCertificate())
+            } catch {
+                refuse(error, &state)
+            }
+        }
+        if let contexts {
             // New contexts have new ticket keys, so no TLS session from before a revocation resumes.
-            let contexts = try ListenerContexts(trust.folder, server ?? trust.folder.serverCertificate())
-            state.server = server
             gateway.replaceContext(contexts.providers)
             binaryGateway.replaceContexts(contexts.binary)
             courier.replaceContext(contexts.devices)
             activation.replaceContext(contexts.activation)
             console?.replaceContext(contexts.console)
-        } catch {
-            refuse(error, &state)
         }
+        guard isChanged || contexts != nil else { return }
         gateway.reviewCertificates()
         binaryGateway.reviewCertificates()
         courier.recheck()
