@@ -136,6 +136,10 @@ def test_whoever_holds_the_account_reads_forges_and_stops_nothing(trio, nodes, f
     away.start()
     arrives(away, "again")
     token = away.token
+    # A start reads the trust, which the nodes that run have written again.
+    trust = [place for place in records if ".fact." in place[1]]
+    whole = lambda: all(len(now[place][0]) > 28 for now in [stranger.records()] for place in trust)
+    eventually(whole, what="all of the trust")
     # At the next start of each.
     for node in nodes:
         node.stop()
@@ -151,8 +155,7 @@ def test_whoever_holds_the_account_reads_forges_and_stops_nothing(trio, nodes, f
     # Without the key, a command says what it lacks.
     lacking = herald("cluster", "nodes", *options(trio)[:2], *options(trio)[4:], check=False)
     assert lacking.returncode != 0 and "lacks the cluster key" in lacking.stderr
-    trust = [place for place in records if ".fact." in place[1]]
-    eventually(lambda: all(len(now[place][0]) > 28 for now in [stranger.records()] for place in trust), what="all of the trust")
+    eventually(whole, what="all of the trust")
     # A node that was never here gets everything from the records that the others have written again.
     new = fresh(*options(trio, "node4"), "--cluster-key", str(nodes[0].data / "trust" / "cluster.key")).start()
     with Provider(new, certificate) as provider:
