@@ -147,9 +147,9 @@ struct RowSender: Sendable {
         if let moment = route.openUntil(at: now), now < deadline {
             return .settled(lookUpLater(row, at: min(moment, deadline), .unreachable, lookups: row.lookups))
         }
-        // It was sent neither before it was queued nor before its time.
-        let times = [QueueColumn.timeQueued, .sendAfter].compactMap { try? row.moment($0, at: now) }
-        let result = await journal.result(of: target.id, since: times.max() ?? WallTime(milliseconds: 0))
+        // Not `send_after`, which may have been moved since it was sent.
+        let queued = (try? row.moment(.timeQueued, at: now)) ?? WallTime(milliseconds: 0)
+        let result = await journal.result(of: target.id, since: queued)
         context.noteJournal(result, of: route)
         let isEarly = row.lookups < Self.leastLookups
         switch result {

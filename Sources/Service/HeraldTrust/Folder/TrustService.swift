@@ -100,7 +100,7 @@ package final class TrustService: Sendable {
         firstUses = FirstUses(tokens: providerTokens)
         self.state = Mutex(state)
         revocations = folder.revocationLists(policy: revocationPolicy)
-        if let devices = try await folder.store.revokedDevices(after: 0) { revocations.replaceDevices(devices) }
+        if let devices = try await folder.store.revokedDevices(after: 0) { revocations.add(devices) }
         if let failure = revocations.reload().failures.all.first { throw failure }
         peers = PeerCertificateCheck(
             providers: folder.providerAuthority,
@@ -177,8 +177,7 @@ package final class TrustService: Sendable {
             }
             let lists = revocations.reload()
             var result = Reloaded(revocations: lists.changed, failures: lists.failures)
-            if case .success(let ledger)? = ledger, let devices = ledger.revokedDevices {
-                revocations.replaceDevices(devices)
+            if case .success(let ledger)? = ledger, let devices = ledger.revokedDevices, revocations.add(devices) {
                 result.revocations.insert(.device)
             }
             let haveKeysChanged = TrustService.reloadKeys(&state, folder, &result.failures)

@@ -101,9 +101,15 @@ package final class RevocationLists: Sendable {
     /// The number of revoked devices.
     var revokedDevices: Int { state.withLock { $0.devices.count } }
 
-    /// Takes over the revoked devices.
-    func replaceDevices(_ devices: Set<DeviceID>) {
-        state.withLock { $0.devices = devices }
+    /// Adds revoked devices: no revocation is ever taken back.
+    /// - Returns: Whether there are new ones.
+    @discardableResult
+    func add(_ devices: Set<DeviceID>) -> Bool {
+        state.withLock { state in
+            let former = state.devices.count
+            state.devices.formUnion(devices)
+            return state.devices.count > former
+        }
     }
 
     package func status(_ serial: Certificate.SerialNumber, of kind: PeerKind, now: WallTime) -> Status {
