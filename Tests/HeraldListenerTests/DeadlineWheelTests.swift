@@ -1,5 +1,7 @@
+import Foundation
 import NIOCore
 import NIOEmbedded
+import NIOPosix
 import Testing
 
 @testable import HeraldListener
@@ -119,5 +121,54 @@ private final class Holder: DeadlineHolder {
         #expect(holders[501...].allSatisfy { $0.fired == 0 })
         loop.advanceTime(by: .seconds(2))
         #expect(holders.allSatisfy { $0.fired == 1 })
+    }
+
+    @Test func `a loop that stood still reads what waits before a deadline fires`() async throws {
+        let loop = MultiThreadedEventLoopGroup.singleton.next()
+        var ends: [CInt] = [0, 0]
+        try #require(pipe(&ends) == 0)
+        let (input, output) = (ends[0], ends[1])
+        let isInTime = try await loop.flatSubmit { () -> EventLoopFuture<Bool> in
+            let answer = loop.makePromise(of: Bool.self)
+            let peer = Peer(answer)
+            let bound = NIOLoopBound(peer, eventLoop: loop)
+            return NIOPipeBootstrap(group: loop)
+                .channelInitializer { channel in
+                    channel.eventLoop.makeCompletedFuture { try channel.pipeline.syncOperations.addHandler(bound.value) }
+                }
+                .takingOwnershipOfDescriptor(input: input)
+                .flatMap { channel in
+                    let wheel = DeadlineWheel(eventLoop: loop, tick: .milliseconds(1))
+                    bound.value.deadline = .now() + .milliseconds(2)
+                    wheel.add(bound.value)
+                    // The peer's byte comes in time; the loop stands still until long after the deadline.
+                    _ = write(output, "x", 1)
+                    let end = NIODeadline.now() + .milliseconds(50)
+                    while .now() < end {}
+                    return answer.futureResult.always { _ in
+                        channel.close(promise: nil)
+                        close(output)
+                    }
+                }
+        }.get()
+        #expect(isInTime)
+    }
+}
+
+/// A connection that is in time if its first byte is read before its deadline passes.
+private final class Peer: DeadlineHolder, ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+    var deadline: NIODeadline?
+    private let isInTime: EventLoopPromise<Bool>
+
+    init(_ isInTime: EventLoopPromise<Bool>) { self.isInTime = isInTime }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        deadline = nil
+        isInTime.succeed(true)
+    }
+
+    func deadlinePassed() {
+        isInTime.succeed(false)
     }
 }

@@ -9,6 +9,8 @@ import Testing
 /// The real binary as a test's service.
 @Suite(.timeLimit(.minutes(5))) struct HeraldServiceTests {
     private static let app = "com.example.chat"
+    /// The machine may be busy with other tests.
+    private static let patience = Duration.seconds(240)
 
     /// A sender, as a backend team would have one.
     private func send(
@@ -25,9 +27,8 @@ import Testing
         )
         configuration.authorities = try herald.authority()
         configuration.retry = ProviderRetry.never
-        // The machine may be busy with other tests.
-        configuration.timeout = .seconds(300)
-        configuration.totalTimeout = .seconds(300)
+        configuration.timeout = Self.patience
+        configuration.totalTimeout = Self.patience
         let topic = try #require(Topic(Self.app))
         let token = try #require(PushToken(token.hex))
         return try await withProviderClient(configuration) { client in
@@ -40,12 +41,12 @@ import Testing
     @Test func `a device shows what a sender sends, in the language of its user`() async throws {
         let herald = try await HeraldService.shared()
         try await herald.withDevice { device in
-            let token = try await device.install(Self.app)
+            let token = try await device.install(Self.app, within: Self.patience)
             guard case .accepted(let receipt) = try await send("Dinner is ready", to: token, through: herald) else {
                 Issue.record("refused")
                 return
             }
-            let record = try await device.next(for: Self.app)
+            let record = try await device.next(for: Self.app, within: Self.patience)
             #expect(record.body == "Dinner is ready" && record.shown && record.apnsID == receipt.id)
             #expect(device.notifications == [record])
             // The device has it before its answer is in the journal.
@@ -57,9 +58,9 @@ import Testing
     func `tests that run at once see the requests of their own tag`(tag: String) async throws {
         let herald = try await HeraldService.shared()
         try await herald.withDevice { device in
-            let token = try await device.install(Self.app)
+            let token = try await device.install(Self.app, within: Self.patience)
             _ = try await send("for \(tag)", to: token, through: herald, tag: tag)
-            let caught = try await herald.caught("tag:\(tag)")
+            let caught = try await herald.caught("tag:\(tag)", wait: .seconds(60))
             #expect(caught.map(\.status) == [200] && caught.first?.topic == Self.app)
             #expect(caught.first?.payload.contains("for \(tag)") == true)
             #expect(try await herald.clearCaught("tag:\(tag)") == 1)
@@ -70,11 +71,11 @@ import Testing
     @Test func `a sender that tries again is seen until it succeeds, and nothing follows`() async throws {
         try await withHerald { herald in
             try await herald.withDevice { device in
-                let token = try await device.install(Self.app)
+                let token = try await device.install(Self.app, within: Self.patience)
                 try await herald.withDrill("refuse", "--reason", "InternalServerError", "--first", "2") {
                     for _ in 1...3 { _ = try await send("Again", to: token, through: herald, tag: "again") }
                 }
-                let caught = try await herald.caught("tag:again", count: 3, until: "status:200")
+                let caught = try await herald.caught("tag:again", count: 3, until: "status:200", wait: .seconds(60))
                 #expect(caught.map(\.status) == [200, 500, 500])
                 #expect(caught.allSatisfy { ($0.answered ?? .distantPast) >= $0.time && !$0.device.isEmpty })
                 #expect(try await herald.caughtExactly(3, "tag:again", quiet: .milliseconds(10)).count == 3)
@@ -90,7 +91,7 @@ import Testing
     @Test func `a wait in vain says how the service answered`() async throws {
         let herald = try await HeraldService.shared()
         try await herald.withDevice { device in
-            let token = try await device.install(Self.app)
+            let token = try await device.install(Self.app, within: Self.patience)
             try await herald.withDrill("refuse", "--reason", "TooManyRequests", "--token", token.hex) {
                 _ = try await send("Hello", to: token, through: herald)
                 let error = await #expect(throws: HeraldTestError.self) {
@@ -107,9 +108,9 @@ import Testing
             for number in 1...3 {
                 group.addTask {
                     try await herald.withDevice { device in
-                        let token = try await device.install(Self.app)
+                        let token = try await device.install(Self.app, within: Self.patience)
                         _ = try await send("Number \(number)", to: token, through: herald)
-                        #expect(try await device.next().body == "Number \(number)")
+                        #expect(try await device.next(within: Self.patience).body == "Number \(number)")
                         #expect(device.notifications.count == 1)
                     }
                 }
@@ -123,7 +124,7 @@ import Testing
     {
         let data = try await withHerald(options: ["--clock", "adjustable"]) { herald in
             try await herald.withDevice { device in
-                let token = try await device.install(Self.app)
+                let token = try await device.install(Self.app, within: Self.patience)
                 try await herald.withDrill("refuse", "--reason", "TooManyRequests") {
                     guard case .refused(let refusal) = try await send("Hello", to: token, through: herald) else {
                         Issue.record("accepted in spite of the drill")

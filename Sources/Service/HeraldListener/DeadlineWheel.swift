@@ -31,7 +31,15 @@ package final class DeadlineRegistration {
 /// A timer per connection would cost memory and a heap operation per packet. Each entry is in one bucket of a ring; at
 /// each tick the loop fires, moves or drops the entries of one bucket. Deadlines fire up to one tick late, never early.
 /// A deadline that moves *earlier* needs another ``add(_:)``.
+///
+/// If the loop stood still (a suspended process, a busy machine), bytes of the peers may wait unread. So the wheel gives the
+/// loop time to read them, as long as it stood still and at most ``longestGrace``, before it fires what is overdue.
 package final class DeadlineWheel {
+    /// The longest time to read what came while the loop stood still.
+    private static let longestGrace = TimeAmount.seconds(10)
+    /// A turn that comes later than this many ticks: the loop stood still.
+    private static let ticksOfStandstill: Int64 = 4
+
     private let eventLoop: any EventLoop
     private let tick: TimeAmount
     private var buckets: [[DeadlineRegistration]]
@@ -39,6 +47,8 @@ package final class DeadlineWheel {
     private var count = 0
     private var nextTurn = NIODeadline.distantFuture
     private var turn: Scheduled<Void>?
+    /// The loop has had its time to read, and the overdue turns follow.
+    private var isCatchingUp = false
 
     /// - Parameters:
     ///   - eventLoop: The loop of the wheel and of all holders.
@@ -74,12 +84,19 @@ package final class DeadlineWheel {
         count += 1
     }
 
-    private func schedule() {
+    private func schedule(at time: NIODeadline? = nil) {
         let wheel = NIOLoopBound(self, eventLoop: eventLoop)
-        turn = eventLoop.assumeIsolated().scheduleTask(deadline: nextTurn) { wheel.value.turnOnce() }
+        turn = eventLoop.assumeIsolated().scheduleTask(deadline: time ?? nextTurn) { wheel.value.turnOnce() }
     }
 
     private func turnOnce() {
+        let late = eventLoop.now - nextTurn
+        if late <= tick {
+            isCatchingUp = false
+        } else if late > tick * Self.ticksOfStandstill, !isCatchingUp {
+            isCatchingUp = true
+            return schedule(at: eventLoop.now + min(late, Self.longestGrace))
+        }
         let due = buckets[position]
         buckets[position] = []
         count -= due.count
