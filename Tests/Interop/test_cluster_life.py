@@ -221,7 +221,8 @@ def test_a_connect_that_a_node_finds_after_it_stood_still_takes_nothing_over(clu
         # Longer than the time for which a client is sure to wait.
         news[0].quiet(3)
     for wire in wires[::2]:
-        wire.refused(Reason.SERVER_UNAVAILABLE, kind=Kind.CONNACK)
+        # On a busy machine, the handshake or the CONNECT may have been late before the node stood still: then nothing is said.
+        assert {packet.reason for packet in wire.until_closed()} <= {Reason.SERVER_UNAVAILABLE}
     assert_served(cluster, news, tokens)
     for device in devices:
         device.close()
