@@ -351,7 +351,7 @@ let package = Package(
         tests("HeraldMailboxTests", ["HeraldMailbox", "HeraldModel", "HeraldTestSupport", logging]),
         tests(
             "HeraldListenerTests",
-            ["HeraldIdentity", "HeraldListener", "HeraldTestSupport", logging, nioCore, nioEmbedded, nioSSL]
+            ["HeraldIdentity", "HeraldListener", "HeraldTestSupport", logging, nioCore, nioEmbedded, nioPosix, nioSSL]
         ),
         tests(
             "HeraldGatewayTests",

@@ -134,7 +134,9 @@ private final class Holder: DeadlineHolder {
             let bound = NIOLoopBound(peer, eventLoop: loop)
             return NIOPipeBootstrap(group: loop)
                 .channelInitializer { channel in
-                    channel.eventLoop.makeCompletedFuture { try channel.pipeline.syncOperations.addHandler(bound.value) }
+                    channel.eventLoop.makeCompletedFuture {
+                        try channel.pipeline.syncOperations.addHandler(bound.value)
+                    }
                 }
                 .takingOwnershipOfDescriptor(input: input)
                 .flatMap { channel in

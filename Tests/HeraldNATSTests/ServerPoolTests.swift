@@ -84,7 +84,7 @@ import Testing
         }
         for text in [
             "", "http://a", "nats://", "a:0", "a:65536", "a:x", "::1", "[::1", "u:p@a:1", "a b", "a/b", "a?token=x",
-            "a#x", "a:+1",
+            "a#x", "a:+1", "[[]", "[[::1]", "[a]", "a]", "[]",
         ] {
             let error = #expect(throws: NATSError.self) { try NATSServerAddress(text) }
             #expect(error?.kind == .badSetting)

@@ -14,6 +14,8 @@ import threading
 import pytest
 
 from commands import failed_start, one_line
+from mqtt_device import Identity, Refused
+from mqtt_packets import Reason
 from parties import assert_accepted, new_id
 from private_mounts import in_private_mounts, mount
 from provider import Disconnected, Provider, away_device
@@ -436,3 +438,39 @@ def test_a_restore_names_the_tokens_that_are_valid(fresh, tmp_path):
     assert "herald console revoke NAME" in words and words.rstrip().endswith("stolen")
     answer = json.loads(herald("restore", tmp_path / "backup", "--data", tmp_path / "other", "--json").stdout)
     assert answer["tokens"] == ["stolen"]
+
+
+def test_what_was_issued_after_the_backup_can_be_revoked_by_its_file(fresh, tmp_path):
+    service = fresh().start()
+    backup(service, tmp_path / "backup")
+    certificate, phone = service.provider_certificate(), Identity(service)
+    assert service.stop() == 0
+    copy = restored(tmp_path / "backup", tmp_path / "restored").start()
+    try:
+        phone.service = copy
+        link = phone.connect()
+        token = link.register()
+        assert not is_refused(copy, certificate, token)
+        listed = lambda kind: json.loads(herald(kind, "list", "--data", copy.data, "--json").stdout)
+        assert not listed("provider") and not listed("device")
+
+        for kind, path in (("provider", certificate), ("device", phone.path)):
+            assert "revoked" in herald(kind, "revoke", "--data", copy.data, "--certificate", path).stdout
+            again = herald(kind, "revoke", "--data", copy.data, "--certificate", path, check=False)
+            assert again.returncode != 0 and "was revoked at" in one_line(again)
+        assert all(entry["revoked"] for kind in ("provider", "device") for entry in listed(kind))
+        link.refused(Reason.NOT_AUTHORIZED)
+        with pytest.raises(Refused) as refusal:
+            phone.connect()
+        assert refusal.value.reason == Reason.NOT_AUTHORIZED
+        assert is_refused(copy, certificate, token)
+
+        # Each kind has its own authority; a certificate of another one would be refused anyway.
+        for kind, path in (("provider", phone.path), ("device", certificate)):
+            foreign = herald(kind, "revoke", "--data", copy.data, "--certificate", path, check=False)
+            assert foreign.returncode != 0 and "has not signed it" in one_line(foreign)
+        neither = herald("provider", "revoke", "--data", copy.data, check=False)
+        assert neither.returncode != 0 and "--certificate" in neither.stderr
+    finally:
+        phone.close()
+        copy.close()

@@ -43,6 +43,7 @@ package struct NATSServerAddress: Hashable, Sendable, CustomStringConvertible {
         if rest.hasPrefix("[") {
             guard let end = rest.firstIndex(of: "]") else { throw bad("the bracket is not closed") }
             host = rest[rest.index(after: rest.startIndex)..<end]
+            guard host.contains(":") else { throw bad("brackets are for an IPv6 address: [::1]:4222") }
             let tail = rest[rest.index(after: end)...]
             if tail.hasPrefix(":") {
                 port = try number(tail.dropFirst())
@@ -56,7 +57,7 @@ package struct NATSServerAddress: Hashable, Sendable, CustomStringConvertible {
         } else {
             host = rest
         }
-        let isPlain = host.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && !"/?#".utf8.contains($0) }
+        let isPlain = host.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && !"/?#[]".utf8.contains($0) }
         guard !host.isEmpty, isPlain else { throw bad("the host is missing or is not a host name") }
         self.init(host: String(host), port: port, requiresTLS: requiresTLS)
     }

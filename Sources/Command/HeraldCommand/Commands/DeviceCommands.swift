@@ -186,21 +186,31 @@ struct DeviceRevoke: AsyncParsableCommand {
         abstract: "Revoke a device, for ever.",
         discussion: """
             It takes effect before the command returns, on an open connection too. If the device
-            has never connected, its invitation gets the use back.
+            has never connected, its invitation gets the use back. A device that was enrolled
+            after a restored backup is in no list: name the file of its certificate.
 
             Example:
               herald device revoke k7m2x9wqh4tb
+              herald device revoke --certificate device.pem
             """
     )
 
     @Argument(help: "The device's identifier, as `herald device list` shows it.")
-    var id: String
+    var id: String?
+
+    @Option(help: ArgumentHelp("The device's certificate, in PEM, instead of the identifier.", valueName: "file"))
+    var certificate: String?
 
     @OptionGroup var data: DataOptions
 
+    func validate() throws { try CredentialOptions.checkOne(id, certificate) }
+
     func run() async throws {
+        let pem = try certificate.map { try SafeFile.read($0) }
         let (device, reopened) = try await TrustChange.make(in: try data.folder(), done: "revoked") { trust, now in
-            let device = try await trust.devices.revoke(id, now: now)
+            var id = id
+            if let pem { id = try await LedgerEntry(trust).device(pem, now: now).name }
+            let device = try await trust.devices.revoke(id ?? "", now: now)
             return (device, try await trust.invitations.reopened(by: device, now: now))
         }
         if data.json { return try Terminal.sayJSON(DeviceEntry(device)) }

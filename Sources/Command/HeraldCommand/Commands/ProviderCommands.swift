@@ -216,21 +216,31 @@ struct ProviderRevoke: AsyncParsableCommand {
         commandName: "revoke",
         abstract: "Revoke a certificate or a key of a provider, for ever.",
         discussion: """
-            It takes effect before the command returns, on open connections too.
+            It takes effect before the command returns, on open connections too. A certificate
+            that was issued after a restored backup is in no list: name its file.
 
             Example:
               herald provider revoke 7ZQ2M81KXA
+              herald provider revoke --certificate chat.pem
             """
     )
 
     @Argument(help: "The credential's identifier, as `herald provider list` shows it.")
-    var id: String
+    var id: String?
+
+    @Option(help: ArgumentHelp("The certificate, in PEM, instead of the identifier.", valueName: "file"))
+    var certificate: String?
 
     @OptionGroup var data: DataOptions
 
+    func validate() throws { try CredentialOptions.checkOne(id, certificate) }
+
     func run() async throws {
+        let pem = try certificate.map { try SafeFile.read($0) }
         let credential = try await TrustChange.make(in: try data.folder(), done: "revoked") { trust, now in
-            try await trust.providers.revoke(id, now: now)
+            var id = id
+            if let pem { id = try await LedgerEntry(trust).provider(pem, now: now) }
+            return try await trust.providers.revoke(id ?? "", now: now)
         }
         if data.json { return try Terminal.sayJSON(CredentialEntry(credential)) }
         Terminal.say("\(credential.kind.rawValue) \(credential.id) is revoked")

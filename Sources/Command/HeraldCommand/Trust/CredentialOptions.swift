@@ -25,6 +25,13 @@ enum CredentialOptions {
         return text
     }
 
+    /// Refuses both or neither of an identifier and the file of a certificate.
+    static func checkOne(_ id: String?, _ certificate: String?) throws {
+        guard (id == nil) != (certificate == nil) else {
+            throw ValidationError("Give one of an identifier and --certificate.")
+        }
+    }
+
     /// The certificate signing request of a file.
     /// - Throws: ``CommandError/Code/file``, with the file's name.
     static func request(_ path: String) throws -> [UInt8] {

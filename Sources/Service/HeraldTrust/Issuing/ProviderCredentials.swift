@@ -227,7 +227,7 @@ package struct ProviderCredentials: Sendable {
     }
 
     /// An identifier that no key and no certificate has.
-    private func newID() async throws -> String {
+    func newID() async throws -> String {
         let taken = Set(try folder.providerKeys().map(\.id))
         while true {
             let id = ProviderKey.randomIdentifier()
