@@ -86,6 +86,11 @@ extension MemoryStore {
                 registration.isEnabled = true
                 registration.registered = moment
                 contents.feedback.removeAll { $0.slot == slot }
+                if let held = contents.slots.removeValue(forKey: slot) {
+                    contents.journal.append(
+                        JournalEvent(.discardedUnregisteredFromStorage, held.notification, at: moment)
+                    )
+                }
             }
             contents.registrations[slot] = registration
             return registration

@@ -67,6 +67,16 @@ extension StoreConformance {
             registrations = try await scene.store.loadRegistry().registrations
             #expect(registrations == [second])
         },
+        Rule("what was sent to an ended registration is not the next one's") { (scene) async throws in
+            let slot = StoreScene.slot(1)
+            _ = try await scene.store.register(slot, at: scene.now)
+            try await scene.store.unregister(slot, at: scene.now)
+            // A post that was accepted before the end, and stored after it.
+            await scene.put(1, to: slot)
+            let next = try await scene.store.register(slot, at: scene.now)
+            let registered = RegisteredSlot(slot, generation: next.generation)
+            #expect(try await scene.store.waiting(in: [registered]).isEmpty)
+        },
         Rule("the feedback list has one token of each ended registration, until it is made again") {
             (scene) async throws in
             let slot = StoreScene.slot(1)

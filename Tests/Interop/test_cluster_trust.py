@@ -7,7 +7,9 @@ import subprocess
 import urllib.request
 
 import pytest
+from cryptography.hazmat.primitives import serialization
 
+from certificates import Authority
 from est_client import device_id, enroll, key_and_request
 from nats_servers import NATSTrio
 from parties import assert_accepted
@@ -105,6 +107,23 @@ def test_a_machine_with_nothing_but_the_key_takes_over(trio, node, key, fresh, t
     # The folder has the key now, and needs the setting no more.
     service.stop()
     fresh(*options(trio, "two"), data=service.data).start().stop()
+
+
+def test_a_lost_ca_pem_of_one_node_comes_back_from_the_cluster(trio, node, key, fresh):
+    other = fresh(*options(trio, "two"), "--cluster-key", str(key)).start()
+    both = node.ca.read_bytes() + Authority.foreign("next").certificate.public_bytes(serialization.Encoding.PEM)
+    node.ca.write_bytes(both)
+    eventually(lambda: other.ca.read_bytes() == both)
+    other.stop()
+    other.ca.unlink()
+    other.start()
+    eventually(lambda: other.ca.read_bytes() == both)
+    # Changes of this node reach the other one, so nothing of the start is on its way any longer.
+    device = listed(other, "device", "invite")["id"]
+    eventually(lambda: device in [one["id"] for one in listed(node, "device", "invitations")])
+    assert node.ca.read_bytes() == both
+    announced = json.loads(herald("device", "announcement", "--data", node.data, "--json").stdout)
+    assert len(announced["authorities"]) == 2
 
 
 def test_a_node_that_does_not_belong_here_is_told_why(trio, node, key, tmp_path):

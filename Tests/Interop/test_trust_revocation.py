@@ -15,6 +15,7 @@ import urllib.request
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
 
 import mqtt_packets as mqtt
 import mqtt_wire
@@ -341,13 +342,52 @@ def test_a_command_says_that_the_service_does_not_know_of_its_revocation(fresh):
     for name in names:
         result = herald("device", "revoke", "--data", service.data, name, check=False)
         assert result.returncode != 0
-        assert "revoked, but the running service does not know it yet" in result.stderr
+        assert "revoked, but the running service may not know it yet" in result.stderr
         assert "token.keys is damaged" in result.stderr
     listed = json.loads(herald("device", "list", "--data", service.data, "--json").stdout)
     assert all("revoked" in entry for entry in listed if entry["id"] in names)
     keys.write_bytes(whole)
     eventually(lambda: "warnings" not in health(service), what="the end of the warning")
     herald("device", "revoke", "--data", service.data, service.device()[1])
+
+
+def test_what_was_issued_is_written_also_if_the_service_cannot_reload(fresh, tmp_path):
+    service = fresh().start()
+    (service.data / "trust" / "token.keys").write_bytes(b"nonsense")
+
+    def issued(*command):
+        result = herald(*command, "--data", service.data, check=False)
+        assert result.returncode == 1 and "the change is on disk, but the running service may not know it yet" in result.stderr
+        return result.stdout
+
+    certificate, device = tmp_path / "provider.pem", tmp_path / "device.pem"
+    issued("provider", "certificate", "--topic", "com.example.chat", "--out", certificate)
+    id = re.search(r"device +(\S+)", issued("device", "enroll", "--out", device))[1]
+    key = re.search(r"key +(\S+)", issued("provider", "key", "--team", "TEAM000001", "--out", tmp_path))[1]
+    assert "PRIVATE KEY" in (tmp_path / f"AuthKey_{key}.p8").read_text()
+    assert re.search(r"code +\S{45}", issued("device", "invite"))
+
+    order = {"public_key": public_key(), "team": "TEAM000001"}
+    with post(service, "/v1/credentials/key", order) as answer:
+        assert len(json.load(answer)["id"]) == 10
+    # Files that can be read are in force.
+    wire = mqtt_wire.Wire(service.listeners["device"], mqtt_wire.tls_context(service.ca, device))
+    wire.send(mqtt.connect(id))
+    assert wire.expect(Kind.CONNACK).reason == 0
+    with Provider(service, certificate) as provider:
+        assert provider.push(NOBODY).reason == "BadDeviceToken"
+
+
+def public_key():
+    key = ec.generate_private_key(ec.SECP256R1()).public_key()
+    return key.public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo).decode()
+
+
+def post(service, path, body):
+    token = (service.data / "run" / "admin.token").read_text().strip()
+    headers = {"authorization": f"Bearer {token}", "content-type": "application/json"}
+    address = f"http://{service.host}:{service.listeners['console']}{path}"
+    return urllib.request.urlopen(urllib.request.Request(address, json.dumps(body).encode(), headers), timeout=PATIENCE)
 
 
 @pytest.mark.parametrize("tls", ["-tls1_2", "-tls1_3"])

@@ -51,14 +51,17 @@ struct DeviceEnroll: AsyncParsableCommand {
         let folder = try data.folder()
         try OutputFile.check(out)
         let request = try request.map(CredentialOptions.request)
-        let issued = try await TrustChange.make(in: folder) { trust, now in
+        try await TrustChange.make(in: folder) { trust, now in
             try await trust.devices.enroll(name: name, request: request, now: now)
+        } tell: { issued in
+            try OutputFile.write(issued.pem, to: out)
+            if data.json {
+                return try Terminal.sayJSON(RecordWithFile(record: DeviceEntry(issued.record), file: out))
+            }
+            Terminal.say("device   \(issued.record.id)")
+            Terminal.say("expires  \(issued.record.expires.rfc3339)")
+            Terminal.say("file     \(out)")
         }
-        try OutputFile.write(issued.pem, to: out)
-        if data.json { return try Terminal.sayJSON(RecordWithFile(record: DeviceEntry(issued.record), file: out)) }
-        Terminal.say("device   \(issued.record.id)")
-        Terminal.say("expires  \(issued.record.expires.rfc3339)")
-        Terminal.say("file     \(out)")
     }
 }
 

@@ -88,7 +88,7 @@ struct DeviceInvite: AsyncParsableCommand {
     func run() async throws {
         let folder = try data.folder()
         let lifetime = DurationText.read(valid) ?? .seconds(86_400)
-        let issued = try await TrustChange.make(in: folder) { trust, now in
+        try await TrustChange.make(in: folder) { trust, now in
             try await trust.invitations.make(
                 name: name,
                 lifetime: lifetime,
@@ -98,7 +98,12 @@ struct DeviceInvite: AsyncParsableCommand {
                 for: device,
                 now: now
             ).map { InvitationEntry($0.invitation, code: $0.code, at: now) }
+        } tell: { issued in
+            try await say(issued, folder)
         }
+    }
+
+    private func say(_ issued: [InvitationEntry], _ folder: DataFolder) async throws {
         if data.json {
             // Without --count an object, with it an array.
             if count == nil, let only = issued.first { return try Terminal.sayJSON(only) }

@@ -73,7 +73,7 @@ struct ProviderCertificate: AsyncParsableCommand {
         let folder = try data.folder()
         try OutputFile.check(out)
         let request = try request.map(CredentialOptions.request)
-        let issued = try await TrustChange.make(in: folder) { trust, now in
+        try await TrustChange.make(in: folder) { trust, now in
             try await trust.providers.issueCertificate(
                 topics: topic,
                 team: team,
@@ -82,13 +82,16 @@ struct ProviderCertificate: AsyncParsableCommand {
                 days: days,
                 now: now
             )
+        } tell: { issued in
+            try OutputFile.write(issued.pem, to: out)
+            if data.json {
+                return try Terminal.sayJSON(RecordWithFile(record: CredentialEntry(issued.record), file: out))
+            }
+            Terminal.say("certificate  \(issued.record.id)")
+            Terminal.say("topics       \(issued.record.topics.map(\.name).joined(separator: ", "))")
+            Terminal.say("expires      \(issued.record.expires?.rfc3339 ?? "never")")
+            Terminal.say("file         \(out)")
         }
-        try OutputFile.write(issued.pem, to: out)
-        if data.json { return try Terminal.sayJSON(RecordWithFile(record: CredentialEntry(issued.record), file: out)) }
-        Terminal.say("certificate  \(issued.record.id)")
-        Terminal.say("topics       \(issued.record.topics.map(\.name).joined(separator: ", "))")
-        Terminal.say("expires      \(issued.record.expires?.rfc3339 ?? "never")")
-        Terminal.say("file         \(out)")
     }
 }
 
@@ -144,21 +147,22 @@ struct ProviderKeyCommand: AsyncParsableCommand {
         guard let out else { return }
         if mkdir(out, 0o700) != 0, errno != EEXIST { throw SafeFile.failure("cannot make the folder", out) }
         try OutputFile.checkFolder(out)
-        let issued = try await TrustChange.make(in: folder) { trust, now in
+        try await TrustChange.make(in: folder) { trust, now in
             try await trust.providers.makeKey(team: team, topics: topic, environments: environment, now: now)
+        } tell: { issued in
+            let file = (out as NSString).appendingPathComponent(issued.fileName)
+            try OutputFile.write(issued.pem, to: file)
+            if data.json {
+                return try Terminal.sayJSON(RecordWithFile(record: CredentialEntry(issued.credential), file: file))
+            }
+            say(issued.credential)
+            Terminal.say("file    \(file)")
         }
-        let file = (out as NSString).appendingPathComponent(issued.fileName)
-        try OutputFile.write(issued.pem, to: file)
-        if data.json {
-            return try Terminal.sayJSON(RecordWithFile(record: CredentialEntry(issued.credential), file: file))
-        }
-        say(issued.credential)
-        Terminal.say("file    \(file)")
     }
 
     private func take(_ file: String, _ folder: DataFolder) async throws {
         let key = try SafeFile.read(file)
-        let credential = try await TrustChange.make(in: folder) { trust, now in
+        try await TrustChange.make(in: folder) { trust, now in
             try await trust.providers.addKey(
                 publicKey: key,
                 team: team,
@@ -166,9 +170,10 @@ struct ProviderKeyCommand: AsyncParsableCommand {
                 environments: environment,
                 now: now
             )
+        } tell: { credential in
+            if data.json { return try Terminal.sayJSON(CredentialEntry(credential)) }
+            say(credential)
         }
-        if data.json { return try Terminal.sayJSON(CredentialEntry(credential)) }
-        say(credential)
     }
 
     private func say(_ credential: Credential) {

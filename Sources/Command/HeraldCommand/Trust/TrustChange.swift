@@ -17,21 +17,27 @@ enum TrustChange {
     ///   - folder: The data folder.
     ///   - done: The change in words, for the error if the service has not applied it.
     ///   - change: Gets the trust folder, and the time of the service if one runs.
+    ///   - tell: Writes or prints the outcome, also if the service does not apply the change: a new secret is nowhere else.
     /// - Returns: The outcome of the change.
     /// - Throws: ``CommandError``.
+    @discardableResult
     static func make<Outcome>(
         in folder: DataFolder,
         done: String = "the change is on disk",
-        _ change: (TrustFolder, WallTime) async throws -> Outcome
+        _ change: (TrustFolder, WallTime) async throws -> Outcome,
+        tell: (Outcome) async throws -> Void = { _ in }
     ) async throws -> Outcome {
         switch try FolderLock.attempt(folder) {
         case .taken(let lock):
             defer { withExtendedLifetime(lock) {} }
-            return try await read(folder) { try await change($0, ServiceClock().now()) }
+            let outcome = try await read(folder) { try await change($0, ServiceClock().now()) }
+            try await tell(outcome)
+            return outcome
         case .held:
             let service = ControlClient(folder: folder)
             let now = await now(of: service)
             let outcome = try await read(folder) { try await change($0, now) }
+            try await tell(outcome)
             try await reload(service, done: done)
             await tellIfUnshared(service)
             return outcome
@@ -61,7 +67,7 @@ enum TrustChange {
         } catch let error as CommandError {
             throw CommandError(
                 error.code,
-                "\(done), but the running service does not know it yet: \(error.message)"
+                "\(done), but the running service may not know it yet: \(error.message)"
             )
         }
     }

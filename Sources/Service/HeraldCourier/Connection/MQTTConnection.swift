@@ -183,7 +183,12 @@ final class MQTTConnection: ChannelInboundHandler, DeadlineHolder {
 
     // MARK: - Messages of other threads
 
-    func handle(_ content: LinkMessage.Content) {
+    /// Handles a message that came through the connection's link.
+    func handle(_ content: LinkMessage.Content, through link: MQTTConnectionLink) {
+        // What a connection is granted that is gone meanwhile has to be given back.
+        let isGone = self.link == nil
+        if isGone { self.link = link }
+        defer { if isGone { self.link = nil } }
         switch content {
         case .deliver(let delivery):
             guard machine.isOpen else { return }

@@ -82,7 +82,7 @@ package final class MQTTConnectionLink: DeviceLink {
 
     /// On the event loop: handles one message, without flushing.
     func handle(_ content: LinkMessage.Content) {
-        connection.value.handle(content)
+        connection.value.handle(content, through: self)
     }
 
     /// On the event loop: flushes what the messages of this turn wrote.

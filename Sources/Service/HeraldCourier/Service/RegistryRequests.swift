@@ -234,9 +234,8 @@ final class RegistryRequests: Sendable {
             return wait(client, whenDone: whenDone) { client in
                 guard self.permits(client) else { return .tooManyTakeovers }
                 let arrival = try await registry.arrive(client.id, client.link.ask)
-                self.takeovers.admitted(client.id, fence: arrival.fence)
                 return try await withCheckedThrowingContinuation { continuation in
-                    self.admit(arrival, client) { continuation.resume(with: $0) }
+                    self.claimed(arrival, client) { continuation.resume(with: $0) }
                 }
             }
         }
@@ -245,11 +244,21 @@ final class RegistryRequests: Sendable {
             registry.arriveAgain(client.id, client.link.ask) { result in
                 switch result {
                 case .failure(let error): done(.failure(error))
-                case .success(let arrival):
-                    self.takeovers.admitted(client.id, fence: arrival.fence)
-                    self.admit(arrival, client, done)
+                case .success(let arrival): self.claimed(arrival, client, done)
                 }
             }
+        }
+    }
+
+    /// Admits a device that this connection has claimed; if that fails, gives the claim back.
+    private func claimed(_ arrival: Registry.Arrival, _ client: Client, _ done: @escaping Done) {
+        takeovers.admitted(client.id, fence: arrival.fence)
+        admit(arrival, client) { result in
+            if case .failure = result {
+                _ = self.takeovers.closed(client.id, fence: arrival.fence)
+                self.services.postOffice.detach(arrival.number, fence: arrival.fence)
+            }
+            done(result)
         }
     }
 

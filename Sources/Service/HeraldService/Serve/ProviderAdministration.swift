@@ -45,7 +45,7 @@ extension ServiceAdministration {
                 now: assembly.clock.now()
             )
         }
-        try await reload(issued.record)
+        await reload(issued.record)
         return IssuedCertificateEntry(credential: entry(issued.record), certificate: issued.pem)
     }
 
@@ -59,7 +59,7 @@ extension ServiceAdministration {
                 now: assembly.clock.now()
             )
         }
-        try await reload(credential)
+        await reload(credential)
         return entry(credential)
     }
 
@@ -71,13 +71,20 @@ extension ServiceAdministration {
         return entry
     }
 
-    /// Puts a new credential in force.
-    private func reload(_ credential: Credential) async throws {
+    /// Puts a new credential in force; if that fails, `/health` warns, and the answer is nowhere else.
+    private func reload(_ credential: Credential) async {
         assembly.logger.notice(
             "credential made",
             metadata: ["credential": "\(credential.id)", "kind": "\(credential.kind.rawValue)"]
         )
-        try await reloadTrust()
+        do {
+            try await reloadTrust()
+        } catch {
+            assembly.logger.warning(
+                "a new credential may not be in force yet",
+                metadata: ["credential": "\(credential.id)", "error": "\(error)"]
+            )
+        }
     }
 
     private static func topics(_ names: [String]) throws -> [Topic] {

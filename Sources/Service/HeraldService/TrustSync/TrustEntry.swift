@@ -1,5 +1,6 @@
 import Foundation
 import HeraldCluster
+import HeraldIdentity
 import HeraldModel
 import HeraldStores
 import HeraldTrust
@@ -47,12 +48,13 @@ struct TrustEntry: Sendable {
             try await JoiningFolder.fill(at: folder.path, with: facts)
         }
         try key.keep(in: folder)
+        let hasAuthorities = authority != nil && TrustFile.exists(TrustLayout(data: folder.path).authority)
         let trust = try await TrustFolder.create(
             at: folder.path,
             hostnames: hostnames,
             listening: listening,
             // The cluster's announcement comes from the log.
-            addresses: authority == nil && entry == .member ? nil : addresses,
+            addresses: !hasAuthorities && entry == .member ? nil : addresses,
             store: TrustDatabase.open,
             now: clock.now()
         )

@@ -66,7 +66,7 @@ final class ReaderPool: Sendable {
 
     /// Reads without waiting.
     ///
-    /// `done` is called once, outside the transaction, mostly on a thread of the pool.
+    /// `done` is called once, later, outside the transaction, mostly on a thread of the pool.
     func submit<Value: Sendable>(
         isQuick: Bool,
         _ body: @escaping @Sendable (Database) throws -> Value,
@@ -87,7 +87,8 @@ final class ReaderPool: Sendable {
             return (true, ReaderPool.wakesThread(&state))
         }
         if wakes { signal.signal() }
-        if !isTaken { job.fail(.closed) }
+        // The caller may hold the lock that the report needs, so another thread reports.
+        if !isTaken { DispatchQueue.global().async { job.fail(.closed) } }
     }
 
     /// Whether to wake a thread: there are jobs, no active thread, and a sleeping one.

@@ -59,16 +59,16 @@ enum RegistryTable {
         at moment: WallTime,
         _ database: Database,
         _ damage: DamagedRows
-    ) throws -> Registration {
+    ) throws -> (registration: Registration, isAnew: Bool) {
         let found = try find(slot, database, damage)
         guard var registration = found.registration else {
             let floor = try generationFloor(database)
             let generation = found.isDamaged ? max(floor, .random(in: 1 << 16..<1 << 31)) : floor
             let new = Registration(slot: slot, generation: generation, isLive: true, registered: moment)
             try save(new, database)
-            return new
+            return (new, true)
         }
-        guard !registration.isLive else { return registration }
+        guard !registration.isLive else { return (registration, false) }
         registration.generation = try next(after: registration.generation)
         registration.isLive = true
         registration.isEnabled = true
@@ -76,7 +76,7 @@ enum RegistryTable {
         try database.cachedStatement(sql: "DELETE FROM feedback WHERE device = ? AND app = ?")
             .execute(arguments: key(slot))
         try save(registration, database)
-        return registration
+        return (registration, true)
     }
 
     /// - Returns: Whether the registration was live.

@@ -36,7 +36,7 @@ extension SQLiteStore: MailboxStore {
         _ done: @escaping @Sendable (Result<[StoredNotification], any Error>) -> Void
     ) {
         let slots = registered.map(\.slot)
-        // The end of a registration removes its notification: a slot holds none of an earlier generation.
+        // The end of a registration and the next one remove what a slot holds: it has nothing of an earlier generation.
         let done: @Sendable (Result<[Found], any Error>) -> Void = { result in
             done(result.map { $0.map { found in found.stored(as: registered) } })
         }

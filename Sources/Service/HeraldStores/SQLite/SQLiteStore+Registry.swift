@@ -41,7 +41,12 @@ extension SQLiteStore: RegistryStore {
     }
 
     package func register(_ slot: Slot, at moment: WallTime, fence: UInt64) async throws -> Registration {
-        try await change { [damage] database, _ in try RegistryTable.register(slot, at: moment, database, damage) }
+        try await change { [damage] database, batch in
+            let (registration, isAnew) = try RegistryTable.register(slot, at: moment, database, damage)
+            // A post to the token before may have been stored after the end of its registration. A slot has no generation.
+            if isAnew { batch.discard(slot, .discardedUnregisteredFromStorage, at: moment) }
+            return registration
+        }
     }
 
     package func unregister(_ slot: Slot, at moment: WallTime, fence: UInt64) async throws {

@@ -1,3 +1,4 @@
+import Dispatch
 import Foundation
 import GRDB
 package import HeraldMailbox
@@ -212,6 +213,7 @@ package final class SQLiteStore: Sendable {
             },
             fail: { done(.failure($0)) }
         )
-        if !queue.append(.job(job)) { job.fail(.closed) }
+        // The caller may hold the lock that the report needs, so another thread reports.
+        if !queue.append(.job(job)) { DispatchQueue.global().async { job.fail(.closed) } }
     }
 }

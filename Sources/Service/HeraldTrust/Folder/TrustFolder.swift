@@ -20,6 +20,8 @@ package struct TrustFolder: Sendable {
     package let deviceAuthority: CertificateAuthority
     /// Decides over invitations in a cluster; nil where the ledger does.
     package var invitationUses: (any InvitationUses)?
+    /// Whether this start has written `ca.pem`, which was missing and names Herald's own root alone.
+    private(set) var hasWrittenAuthority = false
 
     /// Opens the folder, or creates it.
     ///
@@ -54,7 +56,7 @@ package struct TrustFolder: Sendable {
             let isComplete = TrustFile.exists(layout.authority)
             let isLost = !isComplete && TrustFile.exists(layout.ledger)
             if isComplete { try checkAuthority(layout) }
-            let folder = try TrustFolder(layout: layout, makingMissing: !isComplete, store: store, now: now)
+            var folder = try TrustFolder(layout: layout, makingMissing: !isComplete, store: store, now: now)
             if isLost { try folder.refuseOtherAuthority() }
             try await folder.revocations.publish(now: now)
             let others = listening.filter { NumericAddress($0)?.isAny != true }.compactMap { ServerName($0) }
@@ -67,6 +69,7 @@ package struct TrustFolder: Sendable {
             if !isComplete {
                 let pem = try PEMBundle(certificates: [folder.root.certificate]).pem()
                 try TrustFile.write(Array(pem.utf8), to: layout.authority, .open)
+                folder.hasWrittenAuthority = true
             }
             do {
                 if let addresses { try folder.announcements.update(addresses: addresses, now: now) }

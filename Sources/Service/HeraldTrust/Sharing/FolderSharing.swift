@@ -36,7 +36,9 @@ package final class FolderSharing: Sendable {
     /// - Throws: ``TrustError``.
     package func begin(anew: Bool) async throws {
         try await ledger.beginSharing(anew: anew)
-        let files = try await ledger.sharedFiles()
+        var files = try await ledger.sharedFiles()
+        // What stands for a lost file is not a change: the cluster's own, if it has one, is newer.
+        if folder.hasWrittenAuthority { files[.authority] = nil }
         state.withLock { state in
             state.files = files
             if anew { (state.known, state.settled) = ([:], [:]) }
