@@ -165,8 +165,13 @@ struct FaultSweepTests {
         }
 
         private mutating func register(_ slot: Slot, _ scene: StoreScene) async {
+            let isAnew = registrations[slot] == nil
+            if isAnew { uncertain.insert(slot) }
             guard let registration = try? await scene.store.register(slot, at: scene.now) else { return }
+            uncertain.remove(slot)
             registrations[slot] = registration.generation
+            // What the slot held was of an earlier registration.
+            if isAnew { newest[slot] = 0 }
         }
 
         private mutating func unregister(_ slot: Slot, _ scene: StoreScene) async {
