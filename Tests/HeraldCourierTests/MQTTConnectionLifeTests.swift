@@ -1,3 +1,4 @@
+import HeraldMailbox
 import HeraldModel
 import HeraldTrust
 import Logging
@@ -16,23 +17,42 @@ struct MQTTConnectionLifeTests {
         #expect(bench.courier.sightings.take().map(\.at) == [bench.clock.now()])
     }
 
-    @Test func `a closed connection leaves neither memory nor a deadline`() throws {
-        let courier = CourierState(
-            services: FakeServices().services,
+    private let services = FakeServices()
+
+    private func courier() -> CourierState {
+        CourierState(
+            services: services.services,
             limits: CourierLimits(CourierConfiguration()),
             clock: FakeClock(),
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         )
-        let channel = EmbeddedChannel()
-        let loop = CourierLoop(channel.eventLoop)
+    }
+
+    private func connection(to courier: CourierState, on channel: EmbeddedChannel) throws -> MQTTConnection {
         let id = try #require(DeviceID(SessionBench.name))
-        let identity = DeviceIdentity(id: id, serial: "01", expires: WallTime(milliseconds: .max))
-        var connection: MQTTConnection? = MQTTConnection(
-            identity: identity,
+        return MQTTConnection(
+            identity: DeviceIdentity(id: id, serial: "01", expires: WallTime(milliseconds: .max)),
             environment: .production,
             courier: courier,
-            loop: loop
+            loop: CourierLoop(channel.eventLoop)
         )
+    }
+
+    @Test func `a device that is admitted when its connection is gone is detached again`() throws {
+        let (courier, channel) = (courier(), EmbeddedChannel())
+        try channel.pipeline.syncOperations.addHandler(try connection(to: courier, on: channel))
+        try channel.connect(to: try SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()
+        let link = try #require(courier.connections.links.first)
+        try channel.close().wait()
+        let record = DeviceRecord(session: nil)
+        link.complete(.admitted(AdmittedDevice(device: SessionBench.device, fence: 7, record: record, apps: [])))
+        channel.embeddedEventLoop.run()
+        #expect(services.detached == [7])
+    }
+
+    @Test func `a closed connection leaves neither memory nor a deadline`() throws {
+        let (courier, channel) = (courier(), EmbeddedChannel())
+        var connection: MQTTConnection? = try connection(to: courier, on: channel)
         weak let watched = connection
         try channel.pipeline.syncOperations.addHandler(try #require(connection))
         connection = nil

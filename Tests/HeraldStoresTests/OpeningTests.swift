@@ -4,6 +4,7 @@ import GRDBSQLite
 import HeraldMailbox
 import HeraldModel
 import HeraldTestSupport
+import Synchronization
 import Testing
 
 @testable import HeraldStores
@@ -103,6 +104,29 @@ struct OpeningTests {
         await (try SQLiteFixture.open(folder)).close()
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["store.sqlite"])
         await (try SQLiteFixture.open(folder)).close()
+    }
+
+    @Test func `a closed store answers after the call, whose caller may hold a lock`() async throws {
+        let store = try SQLiteFixture.open(folder)
+        await store.close()
+        let lock = Mutex(0)
+        await withCheckedContinuation { continuation in
+            lock.withLock { _ in
+                store.read([RegisteredSlot(StoreScene.slot(1), generation: 0)]) { _ in
+                    lock.withLock { $0 += 1 }
+                    continuation.resume()
+                }
+            }
+        }
+        await withCheckedContinuation { continuation in
+            lock.withLock { _ in
+                store.setSession(nil, for: DeviceNumber(1), fence: 1) { _ in
+                    lock.withLock { $0 += 1 }
+                    continuation.resume()
+                }
+            }
+        }
+        #expect(lock.withLock { $0 } == 2)
     }
 
     @Test func `an empty file becomes a store`() async throws {

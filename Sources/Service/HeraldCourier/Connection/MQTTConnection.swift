@@ -185,7 +185,7 @@ final class MQTTConnection: ChannelInboundHandler, DeadlineHolder {
 
     /// Handles a message that came through the connection's link.
     func handle(_ content: LinkMessage.Content, through link: MQTTConnectionLink) {
-        // What a connection is granted that is gone meanwhile has to be given back.
+        // A connection that is gone gives back the claim that it is granted now.
         let isGone = self.link == nil
         if isGone { self.link = link }
         defer { if isGone { self.link = nil } }

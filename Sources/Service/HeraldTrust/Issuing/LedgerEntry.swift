@@ -62,7 +62,7 @@ package struct LedgerEntry: Sendable {
         return identity.id
     }
 
-    /// Revocations are the ledger's matter here.
+    /// Checks a certificate but for its revocation, which the ledger decides here.
     private var peers: PeerCertificateCheck {
         PeerCertificateCheck(
             providers: folder.providerAuthority,

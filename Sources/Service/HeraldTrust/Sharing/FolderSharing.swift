@@ -37,7 +37,7 @@ package final class FolderSharing: Sendable {
     package func begin(anew: Bool) async throws {
         try await ledger.beginSharing(anew: anew)
         var files = try await ledger.sharedFiles()
-        // What stands for a lost file is not a change: the cluster's own, if it has one, is newer.
+        // The replacement of a lost file is not a change: the cluster's own, if it has one, is newer.
         if folder.hasWrittenAuthority { files[.authority] = nil }
         state.withLock { state in
             state.files = files
