@@ -447,7 +447,7 @@ let package = Package(
                 "HeraldGateway", "HeraldIdentity", "HeraldJSON", "HeraldListener", "HeraldMailbox", "HeraldModel",
                 "HeraldNATS", "HeraldPhone", "HeraldProvider", "HeraldRelay", "HeraldService", "HeraldStores",
                 "HeraldTestSupport",
-                "HeraldTrust", "HeraldWeb", "HeraldWire", argumentParser, logging, nioCore,
+                "HeraldTrust", "HeraldWeb", "HeraldWire", argumentParser, logging, nioCore, nioPosix,
             ]
         ),
         .testTarget(

@@ -122,19 +122,28 @@ import Testing
         #expect(try complaint(temporary.path).message.contains("is not a folder"))
     }
 
-    @Test func `a second holder of the lock is told who has it`() throws {
+    @Test func `a second service is told who holds the lock`() async throws {
         let folder = try DataFolder.open(temporary.path, mayCreate: true)
-        let lock = try FolderLock.take(folder)
-        let error = try #require(throws: CommandError.self) { try FolderLock.take(folder) }
+        let lock = try await FolderLock.take(folder)
+        ServeRecord(pid: getpid()).write(to: folder)
+        let error = try #require(await #expect(throws: CommandError.self) { try await FolderLock.take(folder) })
         #expect(error.code == .folderInUse)
         #expect(error.message.contains("process \(getpid()) is working on \(folder.path)"))
         withExtendedLifetime(lock) {}
     }
 
-    @Test func `the lock is free when its holder is gone`() throws {
+    @Test func `a service waits for a command that holds the lock`() async throws {
         let folder = try DataFolder.open(temporary.path, mayCreate: true)
-        do { _ = try FolderLock.take(folder) }
-        _ = try FolderLock.take(folder)
+        let lock = try await FolderLock.take(folder)
+        async let service = FolderLock.take(folder)
+        lock.release()
+        _ = try await service
+    }
+
+    @Test func `the lock is free when its holder is gone`() async throws {
+        let folder = try DataFolder.open(temporary.path, mayCreate: true)
+        do { _ = try await FolderLock.take(folder) }
+        _ = try await FolderLock.take(folder)
         #expect(try temporary.mode(of: "run/lock") == 0o600)
     }
 
@@ -150,11 +159,14 @@ import Testing
         let path = temporary.path + "/key.pem"
         try OutputFile.check(path)
         _ = try temporary.write("another", to: "key.pem")
-        #expect(throws: CommandError.self) { try OutputFile.write("-----BEGIN PRIVATE KEY-----", to: path) }
+        let error = #expect(throws: CommandError.self) {
+            try OutputFile.write("-----BEGIN PRIVATE KEY-----", to: path, undo: "herald device revoke k7m2x9wqh4tb")
+        }
+        #expect(error?.message.contains("run `herald device revoke k7m2x9wqh4tb`") == true)
         #expect(try temporary.text(of: "key.pem") == "another")
         #expect(try FileManager.default.contentsOfDirectory(atPath: temporary.path) == ["key.pem"])
         unlink(path)
-        try OutputFile.write("-----BEGIN PRIVATE KEY-----", to: path)
+        try OutputFile.write("-----BEGIN PRIVATE KEY-----", to: path, undo: "")
         #expect(try temporary.mode(of: "key.pem") == 0o600)
     }
 

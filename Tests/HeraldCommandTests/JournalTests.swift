@@ -72,7 +72,7 @@ import Testing
     @Test func `the journal of a folder without a service is read under its lock`() async throws {
         let temporary = try TemporaryFolder()
         let folder = try DataFolder.open(temporary.path, mayCreate: true)
-        let lock = try FolderLock.take(folder)
+        let lock = try await FolderLock.take(folder)
         let question = JournalQuestion.notification(NotificationID(high: 1, low: 2))
         #expect(try await JournalReader.entries(question, limit: 10, in: folder, under: lock).isEmpty)
     }

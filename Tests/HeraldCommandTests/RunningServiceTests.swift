@@ -9,6 +9,8 @@ import HeraldTestSupport
 import HeraldTrust
 import HeraldWeb
 import Logging
+import NIOCore
+import NIOPosix
 import Testing
 
 @testable import HeraldCommand
@@ -37,7 +39,7 @@ import Testing
         _ register: (inout AdminWork) -> Void = { _ in },
         _ body: @Sendable () async throws -> Void
     ) async throws {
-        let lock = try FolderLock.take(folder)
+        let lock = try await FolderLock.take(folder)
         defer { withExtendedLifetime(lock) {} }
         let configuration = ConsoleConfiguration(
             host: "127.0.0.1",
@@ -123,12 +125,25 @@ import Testing
     }
 
     @Test func `a service that does not answer is reported`() async throws {
-        let lock = try FolderLock.take(folder)
+        let lock = try await FolderLock.take(folder)
         defer { withExtendedLifetime(lock) {} }
-        _ = try temporary.write("", to: "data/run/control.sock")
+        let listener = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
+            .childChannelInitializer { $0.close() }
+            .bind(unixDomainSocketPath: folder.controlSocketPath)
+            .get()
         await #expect(throws: CommandError(.unreachable, "")) {
             try await run(DeviceEnroll.self, "--out", temporary.path + "/d.pem")
         }
+        try await listener.close()
+    }
+
+    @Test func `the socket of a killed service is not a service`() async throws {
+        let lock = try await FolderLock.take(folder)
+        defer { withExtendedLifetime(lock) {} }
+        // Linux refuses a connection to a file in the same way.
+        _ = try temporary.write("", to: "data/run/control.sock")
+        try await run(DeviceEnroll.self, "--out", temporary.path + "/d.pem")
+        await #expect(throws: CommandError(.noService, "")) { try await run(AppForget.self, "com.example.chat") }
     }
 
     @Test func `commands at the same time, without a service, do not get in each other's way`() async throws {

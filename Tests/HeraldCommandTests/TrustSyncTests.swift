@@ -284,7 +284,7 @@ import Testing
                 guard let one = try await trust.providers.all().randomElement(using: &random) else { return }
                 try await trust.providers.revoke(one.id, now: now)
             case 4: _ = try await trust.topics.claim([topic], for: team, takesOver: true, now: now)
-            case 5: _ = try await trust.topics.release(topic)
+            case 5: _ = try await trust.topics.release([topic])
             case 6:
                 guard let open = try await trust.invitations.all().randomElement(using: &random) else {
                     _ = try await trust.invitations.make(name: nil, lifetime: .seconds(3600), now: now)

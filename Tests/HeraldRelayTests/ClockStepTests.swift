@@ -7,7 +7,7 @@ import Testing
 @testable import HeraldRelay
 
 /// A wall clock that is set back by an hour.
-@Suite(.timeLimit(.minutes(1))) struct ClockStepTests {
+@Suite(.timeLimit(.minutes(10))) struct ClockStepTests {
     /// A database whose first write fails.
     private final class FailingDatabase: SQLDatabase {
         private let database: any SQLDatabase

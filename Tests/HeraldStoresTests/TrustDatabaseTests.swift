@@ -214,7 +214,7 @@ import Testing
         statements.ignore(TrustTables.certificateTopics)
         let claim = TopicClaim(try #require(Topic("com.example.app")), team: "A", origin: .use, since: now)
         try await store.claim([claim], takesOver: false)
-        _ = try await store.release(claim.topic)
+        _ = try await store.release([claim.topic])
         _ = try await store.topicClaims(after: version)
         // Triggers show as comments; they do nothing here, since the ledger is not shared.
         // Providers have few certificates; their names are read as a whole when one has changed.

@@ -107,6 +107,18 @@ struct WriteFailureTests {
         await fixture.close()
     }
 
+    @Test func `what waits for a failing disk is written at the close if the disk works again`() async throws {
+        let (fixture, scene) = try scene { $0.retryInterval = .seconds(3600) }
+        let put = try #require(await scene.put(1, to: StoreScene.slot(1)))
+        fixture.disk.fail(.writes, with: SQLITE_FULL)
+        #expect(await scene.put(2, to: StoreScene.slot(2)) == nil)
+        scene.store.remove(StoreScene.slot(1), sequence: put.sequence, event: nil)
+        fixture.disk.heal()
+        try await fixture.restart()
+        #expect(fixture.sqlite.count == 0)
+        await fixture.close()
+    }
+
     @Test func `with little free space the store refuses puts, and removes notifications`() async throws {
         let (fixture, scene) = try scene { $0.minimumFreeSpace = 0 }
         let put = try #require(await scene.put(1, to: StoreScene.slot(1)))

@@ -175,9 +175,16 @@ struct WriterScheduleTests {
         #expect(schedule.next(at: 10, closing: true) == .finish)
     }
 
-    @Test func `closing does not wait for a failing disk`() {
+    @Test func `closing tries a failing disk once more for what waits, and does not wait for it`() {
         schedule.became(.stalled, at: 0)
         #expect(schedule.next(at: 1000, urgent: 1, closing: true) == .refuse)
-        #expect(schedule.next(at: 1000, work: true, closing: true) == .finish)
+        #expect(schedule.next(at: 1000, work: true, closing: true) == .probe)
+        schedule.became(.stalled, at: 1000)
+        #expect(schedule.next(at: 2000, work: true, closing: true) == .finish)
+    }
+
+    @Test func `closing a failing disk without anything that waits finishes at once`() {
+        schedule.became(.stalled, at: 0)
+        #expect(schedule.next(at: 1000, closing: true) == .finish)
     }
 }

@@ -51,10 +51,10 @@ package final class MemoryTrustStore: TrustStore {
         contents.withLock { $0.arriving = device }
     }
 
-    private func with<Value>(_ body: (inout Contents) -> Value) throws -> Value {
+    private func with<Value>(_ body: (inout Contents) throws -> Value) throws -> Value {
         try contents.withLock { contents in
             if let failure = contents.failure { throw failure }
-            return body(&contents)
+            return try body(&contents)
         }
     }
 
@@ -117,11 +117,12 @@ package final class MemoryTrustStore: TrustStore {
         }
     }
 
-    package func release(_ topic: Topic) async throws -> Bool {
+    package func release(_ topics: [Topic]) async throws -> Topic? {
         try with { contents in
-            guard contents.claims.removeValue(forKey: topic) != nil else { return false }
+            if let unowned = topics.first(where: { contents.claims[$0] == nil }) { return unowned }
+            for topic in topics { contents.claims[topic] = nil }
             contents.claimsVersion += 1
-            return true
+            return nil
         }
     }
 
@@ -186,9 +187,14 @@ package final class MemoryTrustStore: TrustStore {
         }
     }
 
-    package func setLabels(_ labels: [String: String], of id: DeviceID) async throws -> Bool {
+    package func changeLabels(
+        of id: DeviceID,
+        _ change: @escaping @Sendable (_ labels: inout [String: String]) throws -> Void
+    ) async throws -> Bool {
         try with { contents in
             guard let index = contents.devices.firstIndex(where: { $0.id == id }) else { return false }
+            var labels = contents.devices[index].labels.all
+            try change(&labels)
             let next = contents.devices[index].labels.revision + 1
             guard let labels = DeviceLabels(lines: DeviceLabels.lines(labels), revision: next) else { return false }
             contents.devices[index].labels = labels

@@ -1,3 +1,4 @@
+import HeraldIdentity
 import HeraldModel
 package import HeraldTrust
 import Testing
@@ -225,8 +226,8 @@ package enum TrustStoreConformance {
 
     private static func selectsDevices(_ store: any TrustStore) async throws {
         for name in ["a", "b", "c", "d"] { #expect(try await store.add(device(name), invitation: nil)) }
-        #expect(try await store.setLabels(["room": "hall", "floor": "2"], of: id("a")))
-        #expect(try await store.setLabels(["room": "hall 2"], of: id("b")))
+        #expect(try await store.changeLabels(of: id("a")) { $0 = ["room": "hall", "floor": "2"] })
+        #expect(try await store.changeLabels(of: id("b")) { $0 = ["room": "hall 2"] })
         #expect(try await store.revokeDevice(id("d"), at: now))
         try await store.note([DeviceSighting(device: id("b"), at: now + .seconds(3600), address: "")])
         func names(_ select: (inout DeviceSelection) -> Void) async throws -> [String] {
@@ -284,8 +285,14 @@ package enum TrustStoreConformance {
         }
         #expect(try await names(DeviceSelection(limit: 2)) == ["a", "b", "after b"])
         #expect(try await names(DeviceSelection(after: "b", limit: 2)) == ["c", "d"])
-        #expect(try await store.setLabels(["room": "Hall", "floor": "2"], of: id("c")))
-        #expect(try await store.setLabels(["room": "hall"], of: id("x")) == false, "unknown")
+        #expect(try await store.changeLabels(of: id("c")) { $0 = ["room": "Hall", "floor": "2"] })
+        #expect(try await store.changeLabels(of: id("x")) { $0 = ["room": "hall"] } == false, "unknown")
+        await #expect(throws: TrustError.self) {
+            try await store.changeLabels(of: id("c")) { labels in
+                labels["wing"] = "east"
+                throw TrustError(.invalidArgument, "too many")
+            }
+        }
         #expect(try await names(DeviceSelection(limit: 9, text: "ROOM=hall")) == ["c"])
         #expect(try await names(DeviceSelection(limit: 9, text: "che \"1")) == ["a", "b", "c", "d"])
         #expect(try await names(DeviceSelection(limit: 1, condition: { $0.name > "a" })) == ["b", "after b"])
@@ -358,7 +365,7 @@ package enum TrustStoreConformance {
         #expect(second.version > first.version && Set(second.all.values) == Set(both))
         try await store.claim(both, takesOver: false)
         #expect(try await store.topicClaims(after: second.version) == nil)
-        #expect(try await store.release(both[0].topic))
+        #expect(try await store.release([both[0].topic]) == nil)
         let third = try #require(try await store.topicClaims(after: second.version))
         #expect(third.version > second.version && Array(third.all.values) == [both[1]])
     }
@@ -392,8 +399,10 @@ package enum TrustStoreConformance {
         let moved = try claim("com.example.a", "B", .operator)
         try await store.claim([moved], takesOver: true)
         #expect(try await claims(of: store) == [moved])
-        #expect(try await store.release(moved.topic))
-        #expect(try await store.release(moved.topic) == false)
+        let unowned = try #require(Topic("com.example.unowned"))
+        #expect(try await store.release([moved.topic, unowned]) == unowned, "and releases none")
+        #expect(try await store.release([moved.topic]) == nil)
+        #expect(try await store.release([moved.topic]) == moved.topic)
         #expect(try await claims(of: store).isEmpty)
     }
 
@@ -405,7 +414,7 @@ package enum TrustStoreConformance {
         let others = [try claim("com.example.c", "A", .credential), try claim("com.example.d", "A", .operator)]
         try await store.claim(others, takesOver: false)
         #expect(try await claims(of: store).count == limit + 3)
-        #expect(try await store.release(try claim("com.example.a0", "A").topic))
+        #expect(try await store.release([try claim("com.example.a0", "A").topic]) == nil)
         try await store.claim([try claim("com.example.e", "A"), try claim("com.example.f", "A")], takesOver: false)
         let names = try await claims(of: store).map(\.topic.name)
         #expect(names.contains("com.example.e") && !names.contains("com.example.f"))

@@ -147,6 +147,7 @@ struct IssuingTests {
         }
         let topics = trust.folder.topics
         let voip = try #require(Topic("com.example.chat.voip"))
+        let unowned = try #require(Topic("com.example.unowned"))
         _ = try await topics.claim([voip], for: "TEAM000001", takesOver: false, now: trust.now)
         #expect(await owners() == ["TEAM000001", nil])
         let error = await #expect(throws: TrustError(.invalidArgument, "")) {
@@ -156,9 +157,11 @@ struct IssuingTests {
         #expect(await owners() == ["TEAM000001", nil])
         _ = try await topics.claim([mail, chat], for: "TEAM000002", takesOver: true, now: trust.now)
         #expect(await owners() == ["TEAM000002", "TEAM000002"])
-        #expect(try await topics.release(voip) == chat)
+        await #expect(throws: TrustError(.unknownID, "")) { try await topics.release([voip, unowned]) }
+        #expect(await owners() == ["TEAM000002", "TEAM000002"], "all or none")
+        #expect(try await topics.release([voip, chat]) == [chat])
         #expect(await owners() == [nil, "TEAM000002"])
-        await #expect(throws: TrustError(.unknownID, "")) { try await topics.release(chat) }
+        await #expect(throws: TrustError(.unknownID, "")) { try await topics.release([chat]) }
     }
 
     @Test func `enrolling a device keeps the cache of provider tokens`() async throws {

@@ -261,6 +261,11 @@ def test_a_lost_file_is_named_and_comes_back_from_a_backup(made, tmp_path):
         assert f"{lost} is missing: stop the service, and copy the file from a backup" in said
         assert not lost.exists() and not list(tmp_path.glob("out*"))
         shutil.copy(tmp_path / "backup" / "trust" / name, lost)
+    key = made.data / "trust" / "announcement.key"
+    whole = key.read_bytes()
+    key.write_text("garbage")
+    assert "announcement.key is not a private key" in refusal("backup", "--data", made.data, tmp_path / "out")
+    key.write_bytes(whole)
     # Of these a start makes new ones, and says so.
     for name in ("trust/server.pem", "ca.pem"):
         (made.data / name).write_text("garbage")

@@ -71,6 +71,9 @@ def test_a_topic_may_be_forgotten_in_one_environment(fresh, enroll):
     assert listed(service).keys() == {(MAIL, "production"), (MAIL, "sandbox")}
     herald("app", "forget", MAIL, "--environment", "sandbox", "--data", service.data)
     assert listed(service).keys() == {(MAIL, "production")}
+    several = herald("app", "forget", MAIL, NEWS, "--data", service.data, check=False)
+    assert several.returncode == 1 and several.stdout == f"app {MAIL} is forgotten in production\n"
+    assert "no app has the name" in one_line(several)
 
 
 def test_a_command_without_a_service_or_with_a_wrong_topic_says_so(tmp_path):

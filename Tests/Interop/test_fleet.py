@@ -11,7 +11,7 @@ import channels
 from est_client import enroll, invite, key_and_request
 from parties import advance
 from provider import HELLO, Provider, away_device, listening_device, provider_token
-from service import TEAM, TOPIC, eventually, herald
+from service import HERALD, TEAM, TOPIC, eventually, herald
 from test_console_description import ask
 
 
@@ -90,6 +90,16 @@ def test_a_device_has_a_page_of_its_own(service):
     assert back["labels"] == {"room": "hall"}
     (listed,) = json.loads(herald("device", "list", "--data", service.data, "--search", "room=hall", "--json").stdout)
     assert listed["last_seen"] == back["last_seen"]
+
+
+def test_labels_that_are_given_at_once_are_all_kept(service):
+    device = away_device(service)
+    names = {f"room{number}": "full" for number in range(12)}
+    commands = [
+        subprocess.Popen([HERALD, "device", "label", "--data", service.data, device.id, f"{name}=full"]) for name in names
+    ]
+    assert [command.wait() for command in commands] == [0] * len(commands)
+    assert answer(service, "GET", f"/v1/devices/{device.id}")["labels"] == names
 
 
 def test_a_device_shows_the_newest_that_waits_for_each_app(service):

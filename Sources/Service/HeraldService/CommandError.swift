@@ -24,6 +24,8 @@ package struct CommandError: Error, Hashable {
         case dismissed
         /// The other side does not answer.
         case unreachable
+        /// No service runs on the data folder.
+        case noService
     }
 
     package let code: Code

@@ -22,7 +22,7 @@ package struct HeraldService: Service {
         var configuration = configuration
         try DataFolder(path: configuration.data).checkSocketPath()
         let folder = try DataFolder.open(configuration.data, mayCreate: true)
-        lock = try FolderLock.take(folder)
+        lock = try await FolderLock.take(folder)
         ListeningAddresses.remove(from: folder)
         let descriptors = try DescriptorShares(among: configuration, of: DescriptorLimit.raise())
         if let shares = descriptors.apply(to: &configuration) {

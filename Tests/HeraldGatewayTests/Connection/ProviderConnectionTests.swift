@@ -236,7 +236,7 @@ struct `a provider's connection` {
 
     /// Keys of two teams, none of which names a topic; no team owns the app's.
     private func teams() async throws -> [TestProviderKey] {
-        _ = try await fixture.trust.folder.topics.release(KnownApps.chat.topic)
+        _ = try await fixture.trust.folder.topics.release([KnownApps.chat.topic])
         let teams = ["TEAM00000A", "TEAM00000B"]
         let keys = [
             try await fixture.trust.providerKey(team: teams[0]), try await fixture.trust.providerKey(team: teams[1]),

@@ -99,7 +99,7 @@ struct ChannelRequestTests {
     }
 
     @Test func `a key that does not name the app has no channels until its team owns the topic`() async throws {
-        _ = try await fixture.trust.folder.topics.release(KnownApps.chat.topic)
+        _ = try await fixture.trust.folder.topics.release([KnownApps.chat.topic])
         let key = try await fixture.trust.providerKey(team: "TEAM00000A")
         _ = await fixture.trustService.reload()
         _ = try await fixture.trust.folder.topics.claim(
@@ -127,7 +127,7 @@ struct ChannelRequestTests {
 
     @Test func `a team that owns as many topics by use as it may makes no channel for another`() async throws {
         let store = fixture.trust.store
-        _ = try await fixture.trust.folder.topics.release(KnownApps.chat.topic)
+        _ = try await fixture.trust.folder.topics.release([KnownApps.chat.topic])
         let claims = (0..<TopicClaims.maximumUses).map {
             TopicClaim(topic("com.example.a\($0)"), team: "TEAM00000A", origin: .use, since: fixture.now)
         }
@@ -143,7 +143,7 @@ struct ChannelRequestTests {
 
     /// Keys of two teams that do not name the app, whose topic no team owns; no device has registered it.
     private func teamsBeforeDevices() async throws -> [TestProviderKey] {
-        _ = try await fixture.trust.folder.topics.release(KnownApps.chat.topic)
+        _ = try await fixture.trust.folder.topics.release([KnownApps.chat.topic])
         let keys = [
             try await fixture.trust.providerKey(team: "TEAM00000A"),
             try await fixture.trust.providerKey(team: "TEAM00000B"),

@@ -1,6 +1,7 @@
 import HeraldModel
 import HeraldWire
 import NIOCore
+import NIOPosix
 import Synchronization
 import Testing
 
@@ -224,6 +225,51 @@ struct BinaryClientTests {
         #expect(peer.seen.frames.isEmpty)
         try await peer.close()
         try await other.close()
+    }
+
+    /// Refuses each tunnel, and counts them.
+    private final class Refuser: ChannelInboundHandler, Sendable {
+        typealias InboundIn = ByteBuffer
+        typealias OutboundOut = ByteBuffer
+        private let count: Counter
+
+        final class Counter: Sendable {
+            let count = Mutex(0)
+        }
+
+        init(_ count: Counter) {
+            self.count = count
+        }
+
+        func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+            count.count.withLock { $0 += 1 }
+            let answer = ByteBuffer(string: "HTTP/1.1 403 Filtered\r\n\r\n")
+            context.writeAndFlush(wrapOutboundOut(answer), promise: nil)
+        }
+    }
+
+    @Test func `a proxy that makes no tunnel is asked once, and the send fails`() async throws {
+        let peer = try await BinaryPeer()
+        let counter = Refuser.Counter()
+        let proxy = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .childChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    try channel.pipeline.syncOperations.addHandler(Refuser(counter))
+                }
+            }
+            .bind(host: "127.0.0.1", port: 0).get()
+        var configuration = try await peer.configuration()
+        configuration.proxy = try ProviderProxy("http://127.0.0.1:\(try #require(proxy.localAddress?.port))")
+        // A client that waits asks hundreds of times until then.
+        configuration.totalTimeout = .seconds(60)
+        try await withBinaryClient(configuration) { client in
+            let error = await #expect(throws: ProviderError.self) { _ = try await client.send(BinaryPeer.request(0)) }
+            #expect(error?.code == .badProxy && error?.mayHaveArrived == false)
+            #expect(error?.message.contains("refuses a tunnel to") == true)
+        }
+        #expect(counter.count.withLock { $0 } == 1 && peer.seen.connections == 0)
+        try await proxy.close()
+        try await peer.close()
     }
 
     @Test func `a cancelled send returns at once and delays no other`() async throws {

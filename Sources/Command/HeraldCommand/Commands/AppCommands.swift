@@ -93,13 +93,21 @@ struct AppForget: AsyncParsableCommand {
 
     func run() async throws {
         let client = try ControlClient.ofService(in: data.folder())
+        let place = environment == "both" ? [] : [Ask.environment(environment)]
         var forgotten: [AppEntry] = []
-        for topic in topics {
-            let place = environment == "both" ? [] : [Ask.environment(environment)]
-            forgotten += try await client.ask(AdminAPI.forgetApp, [Ask.topic(topic)] + place)
+        var failure: (any Error)?
+        for topic in topics where failure == nil {
+            do {
+                forgotten += try await client.ask(AdminAPI.forgetApp, [Ask.topic(topic)] + place)
+            } catch {
+                failure = error
+            }
         }
-        if data.json { return try Terminal.sayJSON(forgotten) }
-        for app in forgotten { Terminal.say("app \(app.topic) is forgotten in \(app.environment?.rawValue ?? "-")") }
+        if data.json, failure == nil || !forgotten.isEmpty { try Terminal.sayJSON(forgotten) }
+        for app in forgotten where !data.json {
+            Terminal.say("app \(app.topic) is forgotten in \(app.environment?.rawValue ?? "-")")
+        }
+        if let failure { throw failure }
     }
 }
 
@@ -160,9 +168,7 @@ struct AppRelease: AsyncParsableCommand {
 
     func run() async throws {
         let released = try await TrustChange.make(in: try data.folder()) { trust, _ in
-            var released: [Topic] = []
-            for topic in topics { released.append(try await trust.topics.release(topic)) }
-            return released
+            try await trust.topics.release(topics)
         }
         if data.json { return try Terminal.sayJSON(released) }
         for topic in released { Terminal.say("\(topic) belongs to no team") }

@@ -54,7 +54,7 @@ struct DeviceEnroll: AsyncParsableCommand {
         try await TrustChange.make(in: folder) { trust, now in
             try await trust.devices.enroll(name: name, request: request, now: now)
         } tell: { issued in
-            try OutputFile.write(issued.pem, to: out)
+            try OutputFile.write(issued.pem, to: out, undo: "herald device revoke \(issued.record.id)")
             if data.json {
                 return try Terminal.sayJSON(RecordWithFile(record: DeviceEntry(issued.record), file: out))
             }

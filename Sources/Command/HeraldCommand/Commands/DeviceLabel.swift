@@ -35,15 +35,14 @@ struct DeviceLabel: AsyncParsableCommand {
     func run() async throws {
         let folder = try data.folder()
         let device = try await TrustChange.read(folder) { trust in
-            let device = try await trust.devices.device(id)
-            guard !labels.isEmpty else { return device }
-            var all = device.labels.all
-            for label in labels {
-                let name = String(label.utf8.prefix { $0 != UInt8(ascii: "=") }) ?? ""
-                let value = String(label.utf8.drop { $0 != UInt8(ascii: "=") }.dropFirst()) ?? ""
-                all[name] = value.isEmpty ? nil : value
+            guard !labels.isEmpty else { return try await trust.devices.device(id) }
+            return try await trust.devices.changeLabels(of: id) { [labels] all in
+                for label in labels {
+                    let name = String(label.utf8.prefix { $0 != UInt8(ascii: "=") }) ?? ""
+                    let value = String(label.utf8.drop { $0 != UInt8(ascii: "=") }.dropFirst()) ?? ""
+                    all[name] = value.isEmpty ? nil : value
+                }
             }
-            return try await trust.devices.setLabels(all, of: id)
         }
         if data.json { return try Terminal.sayJSON(DeviceEntry(device)) }
         Terminal.say("device  \(device.id)")

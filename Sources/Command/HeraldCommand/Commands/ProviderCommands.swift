@@ -83,7 +83,7 @@ struct ProviderCertificate: AsyncParsableCommand {
                 now: now
             )
         } tell: { issued in
-            try OutputFile.write(issued.pem, to: out)
+            try OutputFile.write(issued.pem, to: out, undo: "herald provider revoke \(issued.record.id)")
             if data.json {
                 return try Terminal.sayJSON(RecordWithFile(record: CredentialEntry(issued.record), file: out))
             }
@@ -151,7 +151,7 @@ struct ProviderKeyCommand: AsyncParsableCommand {
             try await trust.providers.makeKey(team: team, topics: topic, environments: environment, now: now)
         } tell: { issued in
             let file = (out as NSString).appendingPathComponent(issued.fileName)
-            try OutputFile.write(issued.pem, to: file)
+            try OutputFile.write(issued.pem, to: file, undo: "herald provider revoke \(issued.credential.id)")
             if data.json {
                 return try Terminal.sayJSON(RecordWithFile(record: CredentialEntry(issued.credential), file: file))
             }

@@ -21,20 +21,22 @@ struct ControlClient: Sendable {
     let folder: DataFolder
 
     /// The client of the service that runs on a folder.
-    /// - Throws: ``CommandError/Code/unreachable`` if none runs.
+    /// - Throws: ``CommandError/Code/noService`` if none runs.
     static func ofService(in folder: DataFolder) throws -> ControlClient {
-        if case .taken = try FolderLock.attempt(folder) {
-            throw CommandError(
-                .unreachable,
-                "no service runs on \(folder.path): start one with `herald serve`, or name its folder with --data"
-            )
-        }
+        if case .taken = try FolderLock.attempt(folder) { throw noService(folder) }
         return ControlClient(folder: folder)
     }
 
+    private static func noService(_ folder: DataFolder) -> CommandError {
+        CommandError(
+            .noService,
+            "no service runs on \(folder.path): start one with `herald serve`, or name its folder with --data"
+        )
+    }
+
     /// Makes a request without a body.
-    /// - Throws: ``CommandError/Code/unreachable`` without an answer, ``CommandError/Code/refused`` with the service's
-    ///   message if it refuses.
+    /// - Throws: ``CommandError/Code/noService`` if nobody listens on the socket, ``CommandError/Code/unreachable`` without an
+    ///   answer, ``CommandError/Code/refused`` with the service's message if it refuses.
     func ask<Answer: Decodable>(
         _ operation: AdminOperation<NoContent, Answer>,
         _ values: [ParameterValue] = []
@@ -138,6 +140,9 @@ struct ControlClient: Sendable {
         let answer: ByteBuffer
         do {
             (status, headers, answer) = try await ControlClient.execute(request)
+        } catch let error as IOError where [ECONNREFUSED, ENOENT].contains(error.errnoCode) {
+            // A killed service leaves its socket behind; another command holds the folder, or a service that starts.
+            throw ControlClient.noService(folder)
         } catch {
             throw CommandError(
                 .unreachable,

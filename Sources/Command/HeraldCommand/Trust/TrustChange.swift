@@ -60,10 +60,10 @@ enum TrustChange {
     /// Asks a service to reload the folder.
     /// - Throws: ``CommandError`` if the change is not in effect yet.
     static func reload(_ service: ControlClient, done: String = "the change is on disk") async throws {
-        // Without a socket, another command holds the folder, or a service that has not loaded it yet.
-        guard access(service.folder.controlSocketPath, F_OK) == 0 else { return }
         do {
             _ = try await service.ask(AdminAPI.reloadTrust)
+        } catch let error as CommandError where error.code == .noService {
+            // Another command holds the folder, or a service that has not loaded it yet.
         } catch let error as CommandError {
             throw CommandError(
                 error.code,

@@ -159,8 +159,8 @@ final class BinaryDispatcher: @unchecked Sendable {
         plan.failed(now: eventLoop.now, chance: .random(in: 0...1))
         metrics.failures.increment()
         logger?.warning("connection failed", metadata: ["error": "\(error.message)"])
-        // Waiting does not help if one side does not trust the other.
-        let isPermanent = error.code == .untrusted || error.code == .badCredential || error.code == .badAnswer
+        // Waiting does not help if one side does not trust the other, or the proxy makes no tunnel.
+        let isPermanent = [.untrusted, .badCredential, .badAnswer, .badProxy].contains(error.code)
         if isPermanent || !configuration.waitsForService { queue.fail(error) { _ in true } }
     }
 

@@ -230,7 +230,13 @@ final class Dispatcher: @unchecked Sendable {
         let lateness = now - (nextTick?.at ?? now)
         nextTick = nil
         if lateness > Self.tickInterval {
-            for link in links { link.state.postponeTimers(by: lateness) }
+            for link in links {
+                link.state.postponeTimers(by: lateness)
+                // An answer may wait to be read.
+                for call in link.calls where call.overdue <= now {
+                    call.overdue = now + min(lateness, TimeAmount(timeout))
+                }
+            }
         }
         expire(now: now)
         for link in links where !link.isClosed {

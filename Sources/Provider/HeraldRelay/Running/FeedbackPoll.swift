@@ -22,11 +22,11 @@ struct FeedbackPoll: Sendable {
     }
 
     /// - Returns: The dead tokens of the app's list.
-    private func read(_ app: RelayApp) async -> [RowOutcome.DeadTokenReport] {
+    func read(_ app: RelayApp) async -> [RowOutcome.DeadTokenReport] {
         guard let service = app.feedback, case .certificate = app.credential else { return [] }
-        let label = "\(app.topics.first ?? "every topic") (\(app.environment.rawValue))"
-        // An open breaker leaves the list unread, as does a database that does not work.
-        guard !context.health.hasOpenBreaker(label) else { return [] }
+        // An open breaker leaves the list unread, as does a database that does not work. The list does not say which of
+        // the app's topics a token belongs to, so one of their breakers is enough.
+        guard !context.health.hasOpenBreaker(app) else { return [] }
         let devices: Int
         do {
             devices = try await context.store.progress(at: context.clock.now()).devices
@@ -55,19 +55,29 @@ struct FeedbackPoll: Sendable {
             )
         }
         let entries = read.withLock { $0 }
-        let dead = entries.flatMap { entry in
-            app.topics.map { topic in
-                DeadToken(token: entry.tokenHex, topic: topic, time: entry.time, evidence: "feedback of \(service)")
-            }
-        }
-        guard !dead.isEmpty else { return [] }
+        guard !entries.isEmpty else { return [] }
         context.logger.notice(
             "feedback read",
             metadata: ["service": "\(service)", "tokens": "\(entries.count)"]
         )
+        return reports(entries, of: app, from: "feedback of \(service)", devices: devices)
+    }
+
+    /// Counts the entries of a list for each topic of the app, and judges them by its breaker.
+    func reports(
+        _ entries: [FeedbackEntry],
+        of app: RelayApp,
+        from evidence: String,
+        devices: Int
+    ) -> [RowOutcome.DeadTokenReport] {
         // For a list, the number of registered tokens stands for the number of answers.
-        let answers = max(devices, dead.count)
-        let isHeld = deadTokens.note(app: label, answers: answers, deadTokens: dead.count)
-        return dead.map { RowOutcome.DeadTokenReport(token: $0, isHeld: isHeld) }
+        let answers = max(devices, entries.count)
+        return app.topics.flatMap { topic in
+            let isHeld = deadTokens.note(app: app.breaker(of: topic), answers: answers, deadTokens: entries.count)
+            return entries.map { entry in
+                let token = DeadToken(token: entry.tokenHex, topic: topic, time: entry.time, evidence: evidence)
+                return RowOutcome.DeadTokenReport(token: token, isHeld: isHeld)
+            }
+        }
     }
 }

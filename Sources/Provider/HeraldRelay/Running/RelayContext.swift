@@ -17,16 +17,13 @@ struct RelayContext: Sendable {
     let routes: RouteList
 }
 
-/// The routes in use, and those that a reload replaced.
+/// The routes in use.
+///
+/// Nobody shuts down a route that a reload replaced: the tasks that still send through it keep it, and with the last of
+/// them its sender goes, which closes its connections.
 package final class RouteList: Sendable {
-    private struct State {
-        var table = RouteTable()
-        /// Replaced routes, which may still be sending.
-        var retired: [Route] = []
-    }
-
     private let make: @Sendable (RelayApp) throws -> Route
-    private let state = Mutex(State())
+    private let current = Mutex(RouteTable())
 
     init(make: @escaping @Sendable (RelayApp) throws -> Route) {
         self.make = make
@@ -53,18 +50,12 @@ package final class RouteList: Sendable {
         try replace(apps)
     }
 
-    var table: RouteTable { state.withLock { $0.table } }
-
-    /// The routes in use and the replaced ones.
-    var all: [Route] { state.withLock { $0.table.routes + $0.retired } }
+    var table: RouteTable { current.withLock { $0 } }
 
     /// Replaces the apps; a route whose app has not changed stays with its connections.
     /// - Throws: If a credential is unusable. Then nothing changes.
     func replace(_ apps: [RelayApp]) throws {
-        let (new, gone) = try RouteTable.make(apps, from: table, make)
-        state.withLock { state in
-            state.table = new
-            state.retired += gone
-        }
+        let new = try RouteTable.make(apps, from: table, make)
+        current.withLock { $0 = new }
     }
 }

@@ -59,5 +59,12 @@ package final class RelayHealth: Sendable {
 
     func checkFailure(_ message: String) { state.withLock { $0.checkFailure = message } }
     func breakers(_ trips: [DeadTokenBreaker.Trip]) { state.withLock { $0.breakers = trips } }
-    func hasOpenBreaker(_ app: String) -> Bool { state.withLock { $0.breakers.contains { $0.app == app } } }
+
+    /// Whether the breaker of one of the app's topics is open, those with the suffix of a push type included.
+    func hasOpenBreaker(_ app: RelayApp) -> Bool {
+        let trips = state.withLock { $0.breakers }
+        return trips.contains { trip in
+            trip.app == app.breaker(of: trip.topic) && Topic(trip.topic).map(app.includes) == true
+        }
+    }
 }

@@ -233,7 +233,7 @@ struct RowSender: Sendable {
             return .ended(later(row, at: moment, RowError(.unreachable, route.problem), uncertain: row.isUncertain))
         }
         if let wait = route.waitForCredential(prepared.topic, at: now) { return .ended(later(row, prepared, wait)) }
-        let app = "\(prepared.topic.name) (\(route.app.environment.rawValue))"
+        let app = route.app.breaker(of: prepared.topic.name)
         return .sends(Order(row: row, prepared: prepared, route: route, app: app))
     }
 

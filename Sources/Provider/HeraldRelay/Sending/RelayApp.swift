@@ -78,6 +78,9 @@ package struct RelayApp: Sendable, Hashable {
         return topics.count == 1 && apps.allSatisfy { !$0.topics.isEmpty } ? topics.first : nil
     }
 
+    /// The name of a topic's circuit breaker of dead tokens.
+    func breaker(of topic: String) -> String { "\(topic) (\(environment.rawValue))" }
+
     func includes(_ topic: Topic) -> Bool {
         guard interface == .http2 else { return topics == [topic.name] }
         return topics.isEmpty

@@ -2,6 +2,8 @@ import HeraldModel
 package import HeraldProvider
 
 /// Sends notifications; any number may be in flight.
+///
+/// A sender that nobody keeps any more closes its connections.
 package protocol RelaySender: Sendable {
     /// Sends notifications, and returns after the last result.
     /// - Parameters:

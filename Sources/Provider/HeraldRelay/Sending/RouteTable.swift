@@ -5,17 +5,16 @@ struct RouteTable: Sendable {
     private(set) var routes: [Route] = []
 
     /// Makes a table; a route whose app has not changed stays, with its connections.
-    /// - Returns: The table, and the routes that it no longer has.
     static func make(
         _ apps: [RelayApp],
         from old: RouteTable,
         _ make: (RelayApp) throws -> Route
-    ) rethrows -> (RouteTable, [Route]) {
+    ) rethrows -> RouteTable {
         var kept: [RelayApp: Route] = [:]
         for route in old.routes { kept[route.app] = route }
         var table = RouteTable()
         for app in apps { table.routes.append(try kept.removeValue(forKey: app) ?? make(app)) }
-        return (table, Array(kept.values))
+        return table
     }
 
     /// The first route for a topic and environment, and for a service if that is known.

@@ -49,6 +49,8 @@ struct OutcomeQueries {
         switch update.change {
         case .final(let status, let reason):
             let end = update.ended.map { WallTime(seconds: $0) }
+            // A refusal with a detail is the relay's own: the row was not sent.
+            let isAttempt = status == .sent || (status == .refused && update.detail == nil)
             // `due_at` keeps the end of rows without a `time_sent`, for their age.
             let assignments = """
                 status = ?1, reason = ?2, time_sent = ?3, attempts = \(Self.attempts) + ?4, due_at = ?5, owner = NULL,
@@ -57,7 +59,7 @@ struct OutcomeQueries {
             let values: [SQLValue] = [
                 .text(status.rawValue), .text(reason),
                 end.flatMap { status == .sent ? StoredMoment.text($0) : nil } ?? .null,
-                .int(status == .sent || status == .refused ? 1 : 0), .int(end?.milliseconds ?? 0), .text(update.detail),
+                .int(isAttempt ? 1 : 0), .int(end?.milliseconds ?? 0), .text(update.detail),
             ]
             func finish(_ rows: [Int64], _ value: SQLValue, _ condition: String) throws -> [Int64] {
                 try run(assignments, values + [value], on: rows, where: "status = 'queued' AND \(condition)").rows

@@ -26,7 +26,8 @@ extension BinaryConnection {
                 )
                 return finish(context)
             }
-            if inFlight.count == 0, input.lastRead + TimeAmount(limits.idle) <= now { return end(nil, context) }
+            // A notification may be on its way: the response names the last one before it.
+            if inFlight.count == 0, input.lastRead + TimeAmount(limits.idle) <= now { return abandon(context) }
         case .finishing(let until):
             if until <= now { return abandon(context) }
         case .draining(let until):

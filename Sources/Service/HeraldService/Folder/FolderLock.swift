@@ -35,19 +35,30 @@ package final class FolderLock: Sendable {
         return .taken(lock)
     }
 
-    /// Takes the lock.
-    /// - Throws: ``CommandError/Code/folderInUse`` if another process has it.
-    package static func take(_ folder: DataFolder) throws -> FolderLock {
-        switch try attempt(folder) {
-        case .taken(let lock):
-            return lock
-        case .held(let holder):
-            let name = holder.map { "process \($0)" } ?? "another process"
-            throw CommandError(
-                .folderInUse,
-                "\(name) is working on \(folder.path): stop it first, or name another folder with --data"
-            )
+    /// Takes the lock for a service; waits for a command, which holds the folder for a moment.
+    /// - Throws: ``CommandError/Code/folderInUse`` if a service has it, or another process for long; `CancellationError`.
+    package static func take(_ folder: DataFolder) async throws -> FolderLock {
+        let end = ContinuousClock.now + patience
+        while true {
+            switch try attempt(folder) {
+            case .taken(let lock): return lock
+            case .held(let holder):
+                let isService = holder != nil && ServeRecord.read(from: folder)?.record.pid == holder
+                guard !isService, .now < end else { throw inUse(folder, by: holder) }
+                try await Task.sleep(for: .milliseconds(50))
+            }
         }
+    }
+
+    /// How long a service waits for a command.
+    private static let patience = Duration.seconds(5)
+
+    private static func inUse(_ folder: DataFolder, by holder: Int32?) -> CommandError {
+        let name = holder.map { "process \($0)" } ?? "another process"
+        return CommandError(
+            .folderInUse,
+            "\(name) is working on \(folder.path): stop it first, or name another folder with --data"
+        )
     }
 
     /// Lets others take it.

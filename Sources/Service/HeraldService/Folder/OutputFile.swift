@@ -33,10 +33,18 @@ package enum OutputFile {
         guard access(folder, W_OK | X_OK) == 0 else { throw SafeFile.failure("cannot write into", folder) }
     }
 
-    /// Writes the file, with mode 0600 if it holds a key; overwrites none that was made since the check.
+    /// Writes the file of what was issued, with mode 0600 if it holds a key; overwrites none that was made since the check.
+    /// - Parameters:
+    ///   - text: The content, of which this is the only copy.
+    ///   - path: The file.
+    ///   - undo: The command that revokes what was issued, for the error.
     /// - Throws: ``CommandError/Code/file``.
-    package static func write(_ text: String, to path: String) throws {
+    package static func write(_ text: String, to path: String, undo: String) throws {
         let mode: UInt32 = text.contains("PRIVATE KEY") ? 0o600 : 0o644
-        try SafeFile.write(Array(text.utf8), to: path, mode: mode, isNew: true)
+        do {
+            try SafeFile.write(Array(text.utf8), to: path, mode: mode, isNew: true)
+        } catch let error as CommandError {
+            throw CommandError(error.code, "\(error.message); it was issued, and is lost: run `\(undo)`, and issue another")
+        }
     }
 }

@@ -94,7 +94,7 @@ extension ServiceAdministration {
     }
 
     func setLabels(_ labels: [String: String], of id: String) async throws -> DeviceEntry {
-        try await asked { entry(try await assembly.trust.folder.devices.setLabels(labels, of: id)) }
+        try await asked { entry(try await assembly.trust.folder.devices.changeLabels(of: id) { $0 = labels }) }
     }
 
     func revokeDevice(_ id: String) async throws -> DeviceEntry {

@@ -349,6 +349,12 @@ final class Writer {
     private func finish() {
         store.readers.close()
         guard schedule.health != .failed else { return }
+        if !backlog.requests.isEmpty {
+            store.logger.error(
+                "the store cannot be written, and is closed: journal events are lost, and devices may get notifications again",
+                metadata: ["changes": "\(backlog.requests.count)"]
+            )
+        }
         do {
             try transact {
                 try writeTallies(upTo: tables.journal.position, isWanted: true)

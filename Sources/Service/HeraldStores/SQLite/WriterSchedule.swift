@@ -56,6 +56,8 @@ struct WriterSchedule {
     /// Urgent requests in the last commit.
     private var lastUrgent = 0
     private var probeAt = Duration.zero
+    /// Whether a store that could not be written was tested once more after it began to close.
+    private var isClosingProbed = false
 
     init(_ configuration: SQLiteStoreConfiguration) {
         gatherWindow = configuration.gatherWindow
@@ -86,7 +88,7 @@ struct WriterSchedule {
         return nextInQuiet(facts)
     }
 
-    private func nextWhileUnable(_ facts: Facts) -> Step {
+    private mutating func nextWhileUnable(_ facts: Facts) -> Step {
         if health == .failed {
             if facts.hasWork { return .refuse }
             return facts.isClosing ? .finish : .sleep(until: nil, urgent: 1, any: true)
@@ -94,7 +96,11 @@ struct WriterSchedule {
         // The probe comes first, because urgent requests may never stop coming.
         if facts.now >= probeAt, !facts.isClosing { return .probe }
         if facts.urgent > 0 { return .refuse }
-        return facts.isClosing ? .finish : .sleep(until: probeAt, urgent: 1, any: false)
+        guard facts.isClosing else { return .sleep(until: probeAt, urgent: 1, any: false) }
+        // What waits is lost at the end, so the disk gets one more chance.
+        guard facts.hasWork, !isClosingProbed else { return .finish }
+        isClosingProbed = true
+        return .probe
     }
 
     /// Waits a moment for three quarters of what the last commit had, if that was much.

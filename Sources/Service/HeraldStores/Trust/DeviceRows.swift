@@ -154,12 +154,17 @@ extension TrustDatabase {
         }
     }
 
-    package func setLabels(_ labels: [String: String], of id: DeviceID) async throws -> Bool {
-        let lines = DeviceLabels.lines(labels)
-        return try await change { database in
-            try database.changes(
+    package func changeLabels(
+        of id: DeviceID,
+        _ change: @escaping @Sendable (_ labels: inout [String: String]) throws -> Void
+    ) async throws -> Bool {
+        try await self.change { database in
+            guard let device = try TrustTables.devices(database, where: "id = ?", [id.name]).first else { return false }
+            var labels = device.labels.all
+            try change(&labels)
+            return try database.changes(
                 "UPDATE device SET labels = ?, labels_revision = labels_revision + 1 WHERE id = ?",
-                [lines, id.name]
+                [DeviceLabels.lines(labels), id.name]
             )
         }
     }

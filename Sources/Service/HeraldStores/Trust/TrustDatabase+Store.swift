@@ -88,11 +88,14 @@ extension TrustDatabase: TrustStore {
         }
     }
 
-    package func release(_ topic: Topic) async throws -> Bool {
+    package func release(_ topics: [Topic]) async throws -> Topic? {
         try await change { database in
-            let isReleased = try database.changes("DELETE FROM topic_claim WHERE topic = ?", [topic.name])
-            if isReleased { try TrustTables.bumpClaims(database) }
-            return isReleased
+            let owned = "SELECT 1 FROM topic_claim WHERE topic = ?"
+            let unowned = try topics.first { try Int.fetchOne(database, sql: owned, arguments: [$0.name]) == nil }
+            guard unowned == nil, !topics.isEmpty else { return unowned }
+            for topic in topics { _ = try database.changes("DELETE FROM topic_claim WHERE topic = ?", [topic.name]) }
+            try TrustTables.bumpClaims(database)
+            return nil
         }
     }
 

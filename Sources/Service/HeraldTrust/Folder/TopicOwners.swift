@@ -23,15 +23,16 @@ package struct TopicOwners: Sendable {
         return claims
     }
 
-    /// Ends the ownership of a topic.
-    /// - Returns: The topic without the suffix of a push type.
-    /// - Throws: ``TrustError/Code/unknownID`` if no team owns it, or a problem of the ledger.
-    package func release(_ topic: Topic) async throws -> Topic {
-        let bundle = TopicScope.bundle(of: topic)
-        guard try await folder.store.release(bundle) else {
-            throw TrustError(.unknownID, "no team owns \(bundle)")
+    /// Ends the ownership of topics; of all or none.
+    /// - Returns: The topics without the suffix of a push type, each once.
+    /// - Throws: ``TrustError/Code/unknownID`` if no team owns one of them, or a problem of the ledger.
+    package func release(_ topics: [Topic]) async throws -> [Topic] {
+        var bundles: [Topic] = []
+        for bundle in topics.map(TopicScope.bundle) where !bundles.contains(bundle) { bundles.append(bundle) }
+        if let unowned = try await folder.store.release(bundles) {
+            throw TrustError(.unknownID, "no team owns \(unowned): nothing was changed")
         }
-        return bundle
+        return bundles
     }
 
     private func check(_ claims: [TopicClaim]) async throws {

@@ -54,6 +54,8 @@ package enum TrustBackup {
         }
         _ = try TokenKeyRing(json: try TrustFile.read(layout.tokenKeys, .secret))
         _ = try ProviderKeyFile.keys(json: try TrustFile.read(layout.providerKeys, .secret))
+        // The operator may keep it elsewhere.
+        if TrustFile.exists(layout.announcementKey) { _ = try AnnouncementIssuer.key(in: layout) }
         _ = try JoiningFolder.clusterKey(at: layout.data)
     }
 }

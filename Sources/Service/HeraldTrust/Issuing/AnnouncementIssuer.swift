@@ -99,6 +99,12 @@ package struct AnnouncementIssuer: Sendable {
                     + "service"
             )
         }
+        return try AnnouncementIssuer.key(in: layout)
+    }
+
+    /// The key of a folder that has one.
+    /// - Throws: ``TrustError`` if it cannot be read.
+    static func key(in layout: TrustLayout) throws -> P256.Signing.PrivateKey {
         let pem = String(decoding: try TrustFile.read(layout.announcementKey, .secret), as: UTF8.self)
         guard let key = try? P256.Signing.PrivateKey(pemRepresentation: pem) else {
             throw TrustError(.damaged, "\(layout.announcementKey) is not a private key: \(TrustError.copyFromBackup)")

@@ -31,11 +31,17 @@ package struct DeviceCertificates: Sendable {
         return device
     }
 
-    /// Replaces the labels of a device.
+    /// Changes the labels of a device; a change by another process is before or after this one.
     /// - Throws: ``TrustError/Code/invalidArgument``, ``TrustError/Code/unknownID``.
-    package func setLabels(_ labels: [String: String], of id: String) async throws -> EnrolledDevice {
-        try DeviceLabels.check(labels)
-        guard let name = DeviceID(id), try await folder.store.setLabels(labels, of: name) else {
+    package func changeLabels(
+        of id: String,
+        _ change: @escaping @Sendable (_ labels: inout [String: String]) -> Void
+    ) async throws -> EnrolledDevice {
+        let checked: @Sendable (inout [String: String]) throws -> Void = { labels in
+            change(&labels)
+            try DeviceLabels.check(labels)
+        }
+        guard let name = DeviceID(id), try await folder.store.changeLabels(of: name, checked) else {
             throw DeviceCertificates.unknown(id)
         }
         return try await device(id)

@@ -36,9 +36,9 @@ package protocol TrustStore: Sendable {
     /// ``TopicClaims/maximumUses`` claims by use. A claim by use that the team makes again in another way changes its origin.
     func claim(_ claims: [TopicClaim], takesOver: Bool) async throws
 
-    /// Removes the claim of a topic.
-    /// - Returns: false if no team owns it.
-    func release(_ topic: Topic) async throws -> Bool
+    /// Removes the claims of topics; all of them or none.
+    /// - Returns: The first topic that no team owns; nil if all are released.
+    func release(_ topics: [Topic]) async throws -> Topic?
 
     // MARK: - Devices
 
@@ -86,9 +86,13 @@ package protocol TrustStore: Sendable {
     /// - Returns: false if it is unknown or revoked.
     func revokeDevice(_ id: DeviceID, at moment: WallTime) async throws -> Bool
 
-    /// Replaces the labels of a device.
+    /// Changes the labels of a device, in one transaction with reading them.
     /// - Returns: false if it is unknown.
-    func setLabels(_ labels: [String: String], of id: DeviceID) async throws -> Bool
+    /// - Throws: A ``TrustError`` of the change, or a problem of the ledger; nothing is changed then.
+    func changeLabels(
+        of id: DeviceID,
+        _ change: @escaping @Sendable (_ labels: inout [String: String]) throws -> Void
+    ) async throws -> Bool
 
     /// Notes connections of devices; those that are not in the ledger are left out.
     ///
