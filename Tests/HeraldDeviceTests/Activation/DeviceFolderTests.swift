@@ -14,7 +14,7 @@ struct DeviceFolderTests {
     private let trust: TestTrust
     private let folder: DeviceFolder
     private let service = DeviceFolder.Service(
-        addresses: [.init(host: "push.example.com", port: 5223, activation: 2191)],
+        announced: [.init(host: "push.example.com", port: 5223, activation: 2191)],
         announcementKey: key.publicKey.x963Representation.base64EncodedString(),
         announcement: 7
     )
@@ -126,6 +126,14 @@ struct DeviceFolderTests {
         try folder.prefer(nil, port: nil)
         #expect(try folder.take(try announcement(9, ["a.example.com"])) != nil)
         #expect(try folder.service().addresses.map(\.host) == ["a.example.com"])
+    }
+
+    @Test func `an address is in front only as long as the setting`() async throws {
+        try await save()
+        for name in ["typo.example.com", "new.example.com"] { try folder.prefer(try ServiceAddress(name), port: nil) }
+        #expect(try folder.service().addresses.map(\.host) == ["new.example.com", "push.example.com"])
+        try folder.prefer(nil, port: nil)
+        #expect(try folder.service().addresses.map(\.host) == ["push.example.com", "new.example.com"])
     }
 
     @Test func `an identity is overwritten only with replace`() async throws {

@@ -67,7 +67,7 @@ struct DeviceRenewalTests {
                 identity: Array(pem.utf8),
                 authority: Array(pem.utf8),
                 service: DeviceFolder.Service(
-                    addresses: [.init(host: "localhost", port: 5223, activation: 2191)],
+                    announced: [.init(host: "localhost", port: 5223, activation: 2191)],
                     announcementKey: "",
                     announcement: 1
                 ),

@@ -167,7 +167,7 @@ import Testing
         #expect(session.received(puback(2)).isEmpty)
         let again = message("apps/com.example.chat/settings", #"{"enabled":true}"#, 2)
         #expect(session.connectAgain().suffix(2) == [subscribe(chat, 1), again])
-        #expect(session.received(puback(2)) == [.report(.settingsTaken(chat))])
+        #expect(session.received(puback(2)) == [.report(.settingsTaken(chat, isEnabled: true))])
         #expect(session.connectAgain().count == 3)
     }
 
@@ -192,7 +192,7 @@ import Testing
         #expect(session.received(puback(2, .unspecifiedError)).isEmpty)
         #expect(session.retryFailedRequests().count == 1)
         #expect(session.retryFailedRequests().isEmpty)
-        #expect(session.received(puback(3)) == [.report(.settingsTaken(chat))])
+        #expect(session.received(puback(3)) == [.report(.settingsTaken(chat, isEnabled: false))])
     }
 
     @Test mutating func `the service's receive maximum is respected`() {

@@ -167,6 +167,9 @@ import Testing
         #expect(read.state == state)
         #expect(read.fault?.hasSuffix("the device has lost clockAhead, notifications") == true)
         #expect(FileManager.default.contents(atPath: folder.statePath + ".unreadable").map(Array.init) == bytes)
+        // Said once: the readable parts are the file now.
+        let again = try folder.readState()
+        #expect(again.state == state && again.fault == nil)
         try AgentFile.replace(folder.statePath, with: Array("{".utf8))
         let empty = try folder.readState()
         #expect(empty.state == PhoneState() && empty.fault?.hasSuffix("the device is empty") == true)

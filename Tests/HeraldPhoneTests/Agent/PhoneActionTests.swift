@@ -25,7 +25,7 @@ import Testing
         let off = PhoneEffect.setEnabled(false, for: PhoneKit.topic)
         #expect(try kit.does(.permit(PhoneKit.topic, [])).contains(off))
         #expect(try kit.restart().contains(off))
-        kit.phone.settingsTaken(PhoneKit.topic)
+        kit.phone.settingsTaken(PhoneKit.topic, isEnabled: false)
         #expect(try !kit.restart().contains(off))
         let on = try kit.does(.permit(PhoneKit.topic, [.badge]))
         #expect(
@@ -173,11 +173,36 @@ import Testing
         #expect(kit.app?.permission?.sounds == false)
     }
 
+    @Test func `a setting is repeated until the service has confirmed it, also one that is as before`() throws {
+        var kit = try PhoneKit(allow: all, wakes: false)
+        _ = try kit.does(.permit(PhoneKit.topic, []))
+        // The service may have taken that, but its answer is lost.
+        _ = try kit.does(.permit(PhoneKit.topic, [.badge]))
+        let on = PhoneEffect.setEnabled(true, for: PhoneKit.topic)
+        #expect(try kit.restart().contains(on))
+        // A late answer to the former one.
+        kit.phone.settingsTaken(PhoneKit.topic, isEnabled: false)
+        #expect(try kit.restart().contains(on))
+        kit.phone.settingsTaken(PhoneKit.topic, isEnabled: true)
+        #expect(try !kit.restart().contains(on))
+    }
+
+    @Test func `a topic belongs to one app`() throws {
+        var kit = try PhoneKit()
+        let voip = try #require(Topic(PhoneKit.topic.name + ".voip"))
+        _ = try kit.phone.install(AppInformation(topic: voip), nil, allow: nil, kit.now)
+        let before = kit.phone.state
+        var bundle = AppInformation(topic: PhoneKit.topic)
+        bundle.further = [voip]
+        let error = #expect(throws: DeviceError.self) { try kit.phone.install(bundle, nil, allow: nil, kit.now) }
+        #expect(error?.message.contains("the app \(voip) has the topic \(voip)") == true && kit.phone.state == before)
+    }
+
     @Test func `an upgrade that moves to the other environment ends the registration there`() throws {
         var kit = try PhoneKit(allow: [], wakes: false)
         let token = try #require(DeviceToken(bytes: Array(repeating: 7, count: 32)))
         _ = kit.phone.gotToken(token, for: PhoneKit.topic, kit.now)
-        kit.phone.settingsTaken(PhoneKit.topic)
+        kit.phone.settingsTaken(PhoneKit.topic, isEnabled: false)
         var information = AppInformation(topic: PhoneKit.topic)
         information.environment = .sandbox
         let effects = try kit.phone.install(information, kit.phone.bundles[PhoneKit.topic], allow: nil, kit.now)

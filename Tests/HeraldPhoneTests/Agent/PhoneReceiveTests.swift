@@ -159,13 +159,37 @@ import Testing
         #expect(try kit.restart().contains { if case .run(let run) = $0 { run.event == .service } else { false } })
         let number = try #require(kit.phone.state.runs.first?.number)
         let changed = Array(#"{"aps":{"alert":"plain","mutable-content":1}}"#.utf8)
-        let shown = kit.phone.serviceEnded(number, .changed, payload: changed, kit.now)
-        #expect(shown.record?.body == "plain" && shown.record?.extension == .changed)
+        let shown = kit.phone.serviceEnded(number, .changed, payload: changed, kit.now).first
+        #expect(shown?.record?.body == "plain" && shown?.record?.extension == .changed)
         // Its other programs get what was sent.
         #expect(kit.phone.state.runs.map(\.event) == [.receive])
         #expect(kit.phone.state.runs.first?.arrival?.payload == Data(mutable.utf8))
         // Nobody runs it for what is silent.
         #expect(kit.receive(#"{"aps":{"badge":1,"mutable-content":1}}"#).record != nil)
+    }
+
+    @Test func `what service programs change is shown in the order of arrival`() throws {
+        var kit = try PhoneKit(programs: [.service])
+        for text in ["old", "new"] {
+            kit.receive(#"{"aps":{"alert":"\#(text)","badge":\#(text.count),"mutable-content":1}}"#, collapse: "one")
+        }
+        let numbers = kit.phone.state.runs.map(\.number)
+        #expect(kit.phone.serviceEnded(numbers[1], .failed, payload: nil, kit.now).isEmpty)
+        let shown = kit.phone.serviceEnded(numbers[0], .failed, payload: nil, kit.now)
+        #expect(shown.map(\.record?.body) == ["old", "new"])
+        #expect(kit.snapshot.notifications.map(\.body) == ["new"] && kit.phone.endedServices.isEmpty)
+    }
+
+    @Test func `the time of a run does not depend on a clock that is set back`() throws {
+        var kit = try PhoneKit()
+        _ = try kit.phone.appConnected(PhoneKit.topic, wants: nil, kit.now)
+        let record = try #require(kit.receive(#"{"aps":{"content-available":1}}"#, type: .background).record)
+        _ = kit.phone.hasToTick(kit.now)
+        kit.now = kit.now - .seconds(3600)
+        let notices = kit.phone.hasToTick(kit.now)
+        #expect(notices && kit.phone.tick(kit.now).isEmpty)
+        kit.now = kit.now + .seconds(30)
+        #expect(kit.phone.tick(kit.now) == [.amend(record.apnsID, .ranInBackground(.timedOut))])
     }
 
     @Test func `what is kept is bounded`() throws {

@@ -51,6 +51,22 @@ import Testing
         #expect(ended.background == .timedOut)
         let killed = try await run("trap '' TERM; while :; do sleep 1000; done", limits: limits)
         #expect(killed.end == .ended)
+        #expect(killed.words == "took too long and was killed")
+    }
+
+    @Test func `one whose app the user ends did not take too long`() async throws {
+        let folder = try TemporaryFolder()
+        let path = folder.path + "/program"
+        try Data("#!/bin/sh\nexec sleep 1000\n".utf8).write(to: URL(fileURLWithPath: path))
+        try FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: path)
+        let program = Program(
+            Program.Call(path: path, folder: folder.path, environment: [:], input: []),
+            limits: ProgramLimits()
+        )
+        async let outcome = program.run()
+        program.end()
+        let ended = await outcome
+        #expect(ended.end == .cancelled && ended.words == nil && ended.background == .failed)
     }
 
     @Test func `what it started ends with it`() async throws {

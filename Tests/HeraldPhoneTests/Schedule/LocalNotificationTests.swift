@@ -269,13 +269,17 @@ import Testing
     @Test func `a test of an app moves the clock of a virtual device`() async throws {
         try await withVirtualDevice { device in
             try await device.agent.install(topic: PhoneKit.topic, allow: [.alert])
-            let eggs = LocalNotification(id: "eggs", payload: payload("ready"), trigger: .after(.seconds(600)))
-            try await device.agent.perform(.schedule(PhoneKit.topic, eggs))
-            #expect(await device.agent.displayRecord(named: "eggs") == nil)
+            // The second is what `UUID().uuidString` gives.
+            let names = ["eggs", "9E3C1D1E-3B6E-4A7C-8F4E-0A4E6F1B2C3D"]
+            for name in names {
+                let eggs = LocalNotification(id: name, payload: payload("ready"), trigger: .after(.seconds(600)))
+                try await device.agent.perform(.schedule(PhoneKit.topic, eggs))
+                #expect(await device.agent.displayRecord(named: name) == nil)
+            }
             var switches = PhoneSwitches()
             switches.clock = 600
             try await device.agent.perform(.set(switches))
-            #expect(await device.agent.displayRecord(named: "eggs")?.body == "ready")
+            for name in names { #expect(await device.agent.displayRecord(named: name)?.body == "ready") }
         }
     }
 

@@ -69,6 +69,12 @@ struct AgentActivate: AsyncParsableCommand {
             activation.service.compare(devicePort: activation.devicePort)
             activation.replaces = replace
             let credential = try await activation.activate(code: code)
+            if let port = activation.devicePort, try folder.service().announced.allSatisfy({ $0.port != port }) {
+                Terminal.complain(
+                    "herald: the service announces its addresses, so device-port \(port) does not count: "
+                        + "`herald agent run --device-port \(port)` comes before them"
+                )
+            }
             try report(credential, folder)
         } catch let error as EnrollmentError {
             throw CommandError(error)

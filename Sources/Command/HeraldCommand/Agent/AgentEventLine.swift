@@ -67,7 +67,7 @@ struct AgentEventLine {
             ]
             self.init("notification", members, payload: notification.payload)
         case .removed(let topic): self.init("removed", ["topic": .string(topic.name)])
-        case .settingsTaken(let topic): self.init("settings_taken", ["topic": .string(topic.name)])
+        case .settingsTaken(let topic, _): self.init("settings_taken", ["topic": .string(topic.name)])
         case .subscribed(let channel): self.init("channel", Self.members(of: channel))
         case .channelRefused(let channel, let reason):
             self.init("channel", Self.members(of: channel).merging(["refused": .string(reason)]) { $1 })

@@ -59,7 +59,7 @@ enum AgentReport {
             [head(notification), "  \(shown(String(decoding: notification.payload, as: UTF8.self), limit: 8192))"]
         case .removed(let topic):
             ["\(topic) was removed: its token no longer works"]
-        case .settingsTaken(let topic):
+        case .settingsTaken(let topic, _):
             ["the service has confirmed the settings of \(topic)"]
         case .announced(let addresses, let authorities):
             [

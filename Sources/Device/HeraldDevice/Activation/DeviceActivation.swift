@@ -97,7 +97,7 @@ public struct DeviceActivation: Sendable {
             identity: identity.pem,
             authority: try DeviceFolder.pem(announcement.authorities),
             service: DeviceFolder.Service(
-                addresses: announcement.addresses.isEmpty
+                announced: announcement.addresses.isEmpty
                     ? [.init(host: service.host, port: devicePort ?? description.device.port, activation: service.port)]
                     : announcement.addresses,
                 announcementKey: announcementKey.x963Representation.base64EncodedString(),

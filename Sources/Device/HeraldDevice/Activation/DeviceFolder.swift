@@ -35,8 +35,8 @@ public struct DeviceFolder: Hashable, Sendable {
 
     /// The service, as in `service.json`.
     public struct Service: Hashable, Sendable, Codable {
-        /// The addresses, the preferred one first; at least one.
-        public var addresses: [ServiceEndpoint]
+        /// The addresses that the service has announced, or that of the activation; at least one.
+        public var announced: [ServiceEndpoint]
         /// The public key of announcements (P-256, X9.63, base64).
         ///
         /// It was learned at the activation, and never changes.
@@ -47,15 +47,16 @@ public struct DeviceFolder: Hashable, Sendable {
         public var preferred: ServiceEndpoint?
 
         private enum CodingKeys: String, CodingKey {
-            case addresses
+            case announced = "addresses"
             case announcementKey = "announcement_key"
             case announcement
             case preferred
         }
 
-        fileprivate mutating func putPreferredFirst() {
-            guard let preferred else { return }
-            addresses = [preferred] + addresses.filter { $0 != preferred }
+        /// The addresses in the order of their use, the preferred one first.
+        public var addresses: [ServiceEndpoint] {
+            guard let preferred else { return announced }
+            return [preferred] + announced.filter { $0 != preferred }
         }
     }
 
@@ -93,7 +94,7 @@ public struct DeviceFolder: Hashable, Sendable {
     public func service() throws -> Service {
         try checkActivated()
         let bytes = try checked { try TrustFile.read(servicePath, .open) }
-        guard let service = try? JSONDecoder().decode(Service.self, from: Data(bytes)), !service.addresses.isEmpty
+        guard let service = try? JSONDecoder().decode(Service.self, from: Data(bytes)), !service.announced.isEmpty
         else {
             throw EnrollmentError(.folder, "\(servicePath) cannot be read: activate the device again")
         }
@@ -159,10 +160,7 @@ public struct DeviceFolder: Hashable, Sendable {
             }
             guard announcement.version > service.announcement else { return nil }
             service.announcement = announcement.version
-            if !announcement.addresses.isEmpty {
-                service.addresses = announcement.addresses
-                service.putPreferredFirst()
-            }
+            if !announcement.addresses.isEmpty { service.announced = announcement.addresses }
             try write(service, authority: try Self.pem(announcement.authorities))
             return announcement
         }
@@ -177,15 +175,16 @@ public struct DeviceFolder: Hashable, Sendable {
         try alone {
             var known = try self.service()
             guard let service else {
-                guard known.preferred != nil else { return }
+                guard let former = known.preferred else { return }
                 known.preferred = nil
+                // Perhaps the only one that works; the next announcement with addresses drops it.
+                if !known.announced.contains(former) { known.announced.append(former) }
                 return try write(known, authority: try authorities())
             }
             let port = port ?? known.addresses.first { $0.host == service.host }?.port ?? known.addresses[0].port
             let address = ServiceEndpoint(host: service.host, port: port, activation: service.port)
-            guard known.addresses.first != address || known.preferred != address else { return }
+            guard known.preferred != address else { return }
             known.preferred = address
-            known.putPreferredFirst()
             try write(known, authority: try authorities())
         }
     }

@@ -11,7 +11,7 @@ public enum DeviceEvent: Hashable, Sendable {
     /// The service has removed an app. Its device token no longer works.
     case removed(Topic)
     /// The service has confirmed whether the user wants the app's notifications.
-    case settingsTaken(Topic)
+    case settingsTaken(Topic, isEnabled: Bool)
     /// The service has taken the subscription to a channel, on this connection.
     case subscribed(DeviceChannel)
     /// The service refused the subscription to a channel.

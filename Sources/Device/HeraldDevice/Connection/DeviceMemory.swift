@@ -114,11 +114,10 @@ struct DeviceMemory: Hashable, Sendable {
         endedChannels = []
     }
 
-    /// - Returns: Whether the user's setting is still this one.
-    mutating func confirmSettings(_ topic: Topic, _ number: UInt64) -> Bool {
-        guard settings[topic]?.number == number else { return false }
-        settings[topic] = nil
-        return true
+    /// - Returns: The user's setting; nil if it is not this one any more.
+    mutating func confirmSettings(_ topic: Topic, _ number: UInt64) -> Bool? {
+        guard settings[topic]?.number == number else { return nil }
+        return settings.removeValue(forKey: topic)?.value
     }
 
     mutating func confirmSaving(_ number: UInt64) {

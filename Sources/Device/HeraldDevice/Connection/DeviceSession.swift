@@ -275,7 +275,9 @@ struct DeviceSession {
             .saving(let number) where puback.reasonCode.isFailure:
             failed.insert(number)
         case .settings(let topic, let number):
-            if memory.confirmSettings(topic, number) { effects.append(.report(.settingsTaken(topic))) }
+            if let isEnabled = memory.confirmSettings(topic, number) {
+                effects.append(.report(.settingsTaken(topic, isEnabled: isEnabled)))
+            }
         case .saving(let number):
             memory.confirmSaving(number)
         case .token, .announcement:

@@ -31,7 +31,7 @@ public protocol ServiceConnection: Sendable {
     ///     that the service's name selects.
     func remove(_ topic: Topic, in environment: PushEnvironment?)
 
-    /// Sets whether the user wants an app's notifications. ``DeviceEvent/settingsTaken(_:)`` follows.
+    /// Sets whether the user wants an app's notifications. ``DeviceEvent/settingsTaken(_:isEnabled:)`` follows.
     ///
     /// Has no effect for an app that is not installed.
     func setEnabled(_ enabled: Bool, for topic: Topic)

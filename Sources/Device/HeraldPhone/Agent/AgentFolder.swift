@@ -74,7 +74,7 @@ final class AgentFolder: Sendable {
 
     /// Reads the state.
     ///
-    /// A file that this version cannot read is set aside, and its readable parts count.
+    /// A file that this version cannot read is set aside, and its readable parts take its place.
     /// - Returns: The state, and a sentence for the user about what was set aside.
     func readState() throws -> (state: PhoneState, fault: String?) {
         guard isKept, let bytes = try AgentFile.read(statePath, limit: Self.maximumStateBytes) else {
@@ -84,6 +84,7 @@ final class AgentFolder: Sendable {
         let aside = try AgentFile.setAside(bytes, of: statePath)
         var state = PhoneState()
         guard var members = try JSON(encoding: state).members, let read = JSON.Object(bytes, rules: .lenient) else {
+            try write(state)
             return (state, "\(statePath) cannot be read, and is now \(aside): the device is empty")
         }
         var lost: [String] = []
@@ -95,6 +96,7 @@ final class AgentFolder: Sendable {
                 lost.append(name)
             }
         }
+        try write(state)
         let parts = lost.isEmpty ? "parts are missing" : "the device has lost \(lost.joined(separator: ", "))"
         return (state, "\(statePath) cannot be read as a whole, and is now \(aside): \(parts)")
     }

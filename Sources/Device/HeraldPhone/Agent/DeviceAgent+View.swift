@@ -45,7 +45,10 @@ extension DeviceAgent: DeviceView {
     @discardableResult
     public func install(bundle path: String, allow: Set<NotificationKind>? = nil) throws -> Topic {
         let full = URL(fileURLWithPath: path).standardizedFileURL.path
-        let topic = try AppInformation(folder: full, limits: bundleLimits).topic
+        let information = try AppInformation(folder: full, limits: bundleLimits)
+        let topic = information.topic
+        // Before the files of the former bundle are replaced.
+        try phone.checkTopics(information)
         guard phone.state.apps.count < limits.apps || phone.state.apps.contains(where: { $0.topic == topic }) else {
             throw DeviceError(.notPossible, "there are already \(limits.apps) apps on this device: remove one first")
         }

@@ -26,7 +26,7 @@ public actor DeviceAgent {
         /// The apps whose questions for permission it has heard.
         var asked: Set<Topic> = []
         var watchers: [Int: AsyncStream<PhoneSnapshot>.Continuation] = [:]
-        var waiters: [Int: (id: String, found: AsyncStream<DisplayRecord>.Continuation)] = [:]
+        var waiters: [Int: (names: Set<String>, found: AsyncStream<DisplayRecord>.Continuation)] = [:]
         private var lastID = 0
 
         mutating func nextID() -> Int {
@@ -183,9 +183,9 @@ public actor DeviceAgent {
                 phone.removed(topic)
                 return []
             }
-        case .settingsTaken(let topic):
+        case .settingsTaken(let topic, let isEnabled):
             try apply { phone, _ in
-                phone.settingsTaken(topic)
+                phone.settingsTaken(topic, isEnabled: isEnabled)
                 return []
             }
         case .announced, .announcementRefused: break
@@ -265,9 +265,9 @@ public actor DeviceAgent {
             let changed = outcome.payload
             let verdict: DisplayRecord.ExtensionOutcome =
                 changed != nil ? .changed : outcome.end == .ended ? .timedOut : .failed
-            let reception = phone.serviceEnded(run.number, verdict, payload: changed, now)
-            if let record = reception.record { audience.observe(.presented(record)) }
-            return reception.effects
+            let receptions = phone.serviceEnded(run.number, verdict, payload: changed, now)
+            for record in receptions.compactMap(\.record) { audience.observe(.presented(record)) }
+            return receptions.flatMap(\.effects)
         }
     }
 
@@ -311,7 +311,8 @@ public actor DeviceAgent {
     private func perform(_ effect: PhoneEffect) throws {
         switch effect {
         case .record(let record):
-            for waiter in audience.waiters.values where waiter.id == record.apnsID || waiter.id == record.local {
+            let names = Set([record.apnsID, record.local].compactMap(\.self))
+            for waiter in audience.waiters.values where !waiter.names.isDisjoint(with: names) {
                 waiter.found.yield(record)
             }
             if record.local != nil { audience.observe(.local(record)) }
@@ -370,12 +371,13 @@ public actor DeviceAgent {
     /// The display record of an `apns-id`, or the newest one of a local notification with this identifier, once it is shown;
     /// nil if it is not shown in time.
     public func displayRecord(named name: String, within time: Duration = .zero) async -> DisplayRecord? {
-        let id = NotificationID(name)?.description ?? name
-        if let record = displayRecord(id) { return record }
+        // An `apns-id` in any case, or a local identifier as it was given, which may look like one.
+        let names = Set([NotificationID(name)?.description, name].compactMap(\.self))
+        for name in names { if let record = displayRecord(name) { return record } }
         guard time > .zero else { return nil }
         let (found, continuation) = AsyncStream<DisplayRecord>.makeStream(bufferingPolicy: .bufferingNewest(1))
         let number = audience.nextID()
-        audience.waiters[number] = (id, continuation)
+        audience.waiters[number] = (names, continuation)
         defer { audience.waiters[number] = nil }
         return await found.first(within: time)
     }

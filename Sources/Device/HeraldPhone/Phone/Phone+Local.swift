@@ -85,7 +85,15 @@ extension Phone {
     private mutating func followClock(_ now: WallTime) {
         let back = (lastTime ?? now.unixSeconds) - now.unixSeconds
         lastTime = now.unixSeconds
+        if back > 0 { moveRuns(by: -back) }
         if back > limits.clockCorrectionSeconds { state.pending.clockWentBack(by: back, now, in: zone) }
+    }
+
+    /// Moves the time limits of runs with the clock: they are those of the machine.
+    private mutating func moveRuns(by seconds: Double) {
+        for index in state.runs.indices {
+            state.runs[index].deadline = state.runs[index].deadline.map { $0 + seconds }
+        }
     }
 
     /// Whether ``tick(_:)`` changes something now.
@@ -124,10 +132,7 @@ extension Phone {
             state.clockAhead = clock
             if seconds < 0 { state.pending.clockWentBack(by: -seconds, moved, in: zone) }
             lastTime = moved.unixSeconds
-            // The time limits of runs are those of the machine.
-            for index in state.runs.indices {
-                state.runs[index].deadline = state.runs[index].deadline.map { $0 + seconds }
-            }
+            moveRuns(by: seconds)
             note("the clock was moved", moved)
         }
         if let name = switches.timeZone {

@@ -25,9 +25,8 @@ extension Phone {
         note("\(name(index)) may use: \(words)", now)
         if !settings.badges { state.apps[index].badge = 0 }
         let message = tell(index, isFirst ? .permission(topic, granted) : .settings(topic, granted), now)
-        if isFirst { return registration(of: state.apps[index]) + message }
-        let isNowEnabled = isEnabled(state.apps[index])
-        return (isNowEnabled == wasEnabled ? [] : [.setEnabled(isNowEnabled, for: topic)]) + message
+        if isFirst { return registration(of: index) + message }
+        return (isEnabled(state.apps[index]) == wasEnabled ? [] : [tellSetting(index)]) + message
     }
 
     /// Whether the service delivers an app's notifications: the user allows something, or silent ones wake the app.

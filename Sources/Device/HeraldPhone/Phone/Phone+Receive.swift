@@ -56,16 +56,27 @@ extension Phone {
     }
 
     /// Ends the run of a service program, and shows its payload, or the original if that is nil.
+    ///
+    /// What arrived later waits for it, so that the newest of an app is shown last.
+    /// - Returns: What is shown: nothing while an earlier run of the app goes on, else also what has waited for this one.
     mutating func serviceEnded(
         _ number: Int,
         _ outcome: DisplayRecord.ExtensionOutcome,
         payload: [UInt8]?,
         _ now: WallTime
-    ) -> Reception {
-        guard let run = endRun(number), let arrival = run.arrival, let index = owner(of: arrival.topic) else {
-            return Reception()
+    ) -> [Reception] {
+        guard let app = state.runs.first(where: { $0.number == number })?.app else { return [] }
+        endedServices[number] = (outcome, payload)
+        var receptions: [Reception] = []
+        while let run = state.runs.first(where: { $0.app == app && $0.event == .service }),
+            let (outcome, payload) = endedServices.removeValue(forKey: run.number)
+        {
+            _ = endRun(run.number)
+            guard let arrival = run.arrival, let index = owner(of: arrival.topic) else { continue }
+            let payload = payload ?? Array(arrival.payload)
+            receptions.append(present(arrival, index, extension: outcome, payload: payload, now))
         }
-        return present(arrival, index, extension: outcome, payload: payload ?? Array(arrival.payload), now)
+        return receptions
     }
 
     private func presentation(

@@ -24,6 +24,8 @@ struct Phone {
     var received: [Topic: PhoneState.Arrival] = [:]
     /// The last button that the user pressed, until its app is left.
     var pressed: [Topic: (arrival: PhoneState.Arrival, action: String, text: String?)] = [:]
+    /// Outcomes of service programs that wait for an earlier run of their app, by the number of their run.
+    var endedServices: [Int: (outcome: DisplayRecord.ExtensionOutcome, payload: [UInt8]?)] = [:]
     /// The apps that are connected to the local socket.
     private(set) var connectedApps: Set<Topic> = []
     /// The name of the machine's time zone.
@@ -65,11 +67,12 @@ struct Phone {
         state.notifications.hideBanner()
         var effects = state.deletions.map { PhoneEffect.deleteFiles($0) }
         effects += state.removals.map { .unregister($0.topic, in: $0.environment) }
-        for app in state.apps where app.permission != nil {
+        for index in state.apps.indices where state.apps[index].permission != nil {
+            let app = state.apps[index]
             effects += app.information.topics.compactMap { topic in
                 app.tokens[topic.name].flatMap { DeviceToken($0) }.map { .present($0, for: topic) }
             }
-            effects += registration(of: app)
+            effects += registration(of: index)
         }
         effects += endUnusedChannels() + state.channels.compactMap(\.channel).map { .subscribe($0) }
         if !state.hasNetwork { effects.append(.setNetwork(false)) }
@@ -80,12 +83,17 @@ struct Phone {
     }
 
     /// Registers the topics of an app, and repeats its setting if that has changed or the service may not know it.
-    func registration(of app: PhoneState.App, isChanged: Bool = false) -> [PhoneEffect] {
+    mutating func registration(of index: Int, isChanged: Bool = false) -> [PhoneEffect] {
+        let app = state.apps[index]
         let environment = app.information.environment
         let topics = app.information.topics.map { PhoneEffect.register(DeviceApp(topic: $0, environment: environment)) }
-        let isEnabled = isEnabled(app)
-        return topics
-            + (isChanged || isEnabled != app.isEnabledAtService ? [.setEnabled(isEnabled, for: app.topic)] : [])
+        return topics + (isChanged || isEnabled(app) != app.isEnabledAtService ? [tellSetting(index)] : [])
+    }
+
+    /// Tells the service whether the user wants an app's notifications, also after a restart if it does not confirm it.
+    mutating func tellSetting(_ index: Int) -> PhoneEffect {
+        state.apps[index].isEnabledAtService = nil
+        return .setEnabled(isEnabled(state.apps[index]), for: state.apps[index].topic)
     }
 
     // MARK: - Connection
@@ -144,23 +152,24 @@ struct Phone {
         state.removals.removeAll { $0.topic == topic }
     }
 
-    /// The service confirmed the user's last setting.
-    mutating func settingsTaken(_ topic: Topic) {
-        guard let index = owner(of: topic) else { return }
-        state.apps[index].isEnabledAtService = isEnabled(state.apps[index])
+    /// The service confirmed a setting of the user, which may have changed since.
+    mutating func settingsTaken(_ topic: Topic, isEnabled: Bool) {
+        guard let index = owner(of: topic), isEnabled == self.isEnabled(state.apps[index]) else { return }
+        state.apps[index].isEnabledAtService = isEnabled
     }
 
     // MARK: - Apps
 
     /// Installs an app, or replaces the one with its identifier, which keeps permission, token and badge.
     ///
-    /// Throws ``DeviceError/Code/notPossible`` if there are too many apps.
+    /// Throws ``DeviceError/Code/notPossible`` if there are too many apps, or another has one of its topics.
     mutating func install(
         _ information: AppInformation,
         _ bundle: AppBundle?,
         allow: Set<NotificationKind>?,
         _ now: WallTime
     ) throws -> [PhoneEffect] {
+        try checkTopics(information)
         let topic = information.topic
         var effects: [PhoneEffect] = []
         if let index = state.apps.firstIndex(where: { $0.topic == topic }) {
@@ -175,7 +184,7 @@ struct Phone {
             state.apps[index].information = information
             if state.apps[index].permission != nil {
                 let isChanged = isEnabled(state.apps[index]) != wasEnabled
-                effects += registration(of: state.apps[index], isChanged: isChanged)
+                effects += registration(of: index, isChanged: isChanged)
             }
             effects += repeatTokens(index, now)
         } else {
@@ -200,6 +209,15 @@ struct Phone {
         return effects
     }
 
+    /// Checks that no other app has a topic of an app: a topic has one token.
+    /// - Throws: ``DeviceError/Code/notPossible``.
+    func checkTopics(_ information: AppInformation) throws {
+        for other in state.apps where other.topic != information.topic {
+            guard let shared = information.topics.first(where: other.information.topics.contains) else { continue }
+            throw DeviceError(.notPossible, "the app \(other.topic) has the topic \(shared): remove that app first")
+        }
+    }
+
     mutating func remove(_ index: Int, _ now: WallTime) -> [PhoneEffect] {
         let app = state.apps[index]
         let topic = app.topic
@@ -215,6 +233,7 @@ struct Phone {
         state.activities.removeAll(of: topic)
         effects += endUnusedChannels()
         state.runs.removeAll { $0.app == topic }
+        endedServices = endedServices.filter { entry in state.runs.contains { $0.number == entry.key } }
         _ = state.pending.cancel(nil, of: topic)
         if app.information.hasBundle {
             state.deletions.append(topic)

@@ -17,8 +17,10 @@ struct PhoneState: Codable, Hashable, Sendable {
         var style = AlertStyle.banner
         /// The categories that it registered; nil for those of its bundle.
         var categories: [NotificationCategory]?
-        /// The confirmed value of ``Phone/isEnabled(_:)``; a new registration is enabled.
-        var isEnabledAtService = true
+        /// The confirmed value of ``Phone/isEnabled(_:)``, nil from a change until the service has confirmed it.
+        ///
+        /// A new registration is enabled.
+        var isEnabledAtService: Bool? = true
         var badge = 0
         var state = AppState.notRunning
         /// Whether there is a snapshot of its last screen.

@@ -18,8 +18,10 @@ final class Program: Sendable {
         enum End: Hashable, Sendable {
             case exited(Int32)
             case signalled(Int32)
-            /// It was ended: it took too long, or was cancelled.
+            /// It took too long, and was ended.
             case ended
+            /// It was ended early: the user ended or removed its app, or the agent ends.
+            case cancelled
             case notStarted(String)
         }
 
@@ -115,8 +117,12 @@ final class Program: Sendable {
         var status: Int32 = 0
         while waitpid(child, &status, 0) < 0, errno == EINTR {}
         let signal = status & 0x7F
-        let end: Outcome.End =
-            wasEnded ? .ended : signal == 0 ? .exited((status >> 8) & 0xFF) : .signalled(signal)
+        let end: Outcome.End
+        if wasEnded {
+            end = isCancelled ? .cancelled : .ended
+        } else {
+            end = signal == 0 ? .exited((status >> 8) & 0xFF) : .signalled(signal)
+        }
         return Outcome(end: end, output: io.output, errorLine: io.lastErrorLine, isTooLong: io.isTooLong)
     }
 

@@ -29,7 +29,7 @@ actor ProgramRunner {
         await acquireSlot()
         defer { releaseSlot() }
         guard !Task.isCancelled, !program.isCancelled else {
-            return Program.Outcome(end: .notStarted("was cancelled"))
+            return Program.Outcome(end: .cancelled)
         }
         return await withTaskCancellationHandler {
             await program.run()
@@ -119,7 +119,7 @@ extension Program.Outcome {
         let more = errorLine.isEmpty ? "" : ": \(errorLine)"
         return switch end {
         case .exited(0) where isTooLong: "wrote too much output"
-        case .exited(0): nil
+        case .exited(0), .cancelled: nil
         case .exited(let code): "failed with exit code \(code)\(more)"
         case .signalled(let signal): "was killed by signal \(signal)\(more)"
         case .ended: "took too long and was killed"

@@ -44,7 +44,10 @@ package enum OutputFile {
         do {
             try SafeFile.write(Array(text.utf8), to: path, mode: mode, isNew: true)
         } catch let error as CommandError {
-            throw CommandError(error.code, "\(error.message); it was issued, and is lost: run `\(undo)`, and issue another")
+            throw CommandError(
+                error.code,
+                "\(error.message); it was issued, and is lost: run `\(undo)`, and issue another"
+            )
         }
     }
 }
