@@ -224,8 +224,8 @@ extension DeviceFolder {
     /// Finds the service at the ports that it has got after its restart.
     fileprivate func find(_ addresses: ListeningAddresses) throws {
         let (port, activation) = (try #require(addresses.device), try #require(addresses.activation))
-        try prefer(ServiceAddress(host: "localhost", port: activation), port: port)
-        // What is announced afterwards counts.
-        try prefer(nil, port: nil)
+        var known = try service()
+        known.announced = [.init(host: "localhost", port: port, activation: activation)]
+        try TrustFile.write(Array(try JSONEncoder().encode(known)), to: servicePath, .open)
     }
 }
