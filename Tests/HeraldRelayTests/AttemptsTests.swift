@@ -25,22 +25,9 @@ import Testing
         let body = Array(#"{"reason":"BadDeviceToken"}"#.utf8)
         let sender = Refuser(refusal: try PushAnswer(status: 400, field: { _ in nil }, body: body))
         try await engine.with { store in
-            let relay = Relay(
-                configuration: RelayConfiguration(),
-                routes: RouteList { Route($0, sender: sender, journal: nil, backOff: RetryBackOff()) },
-                store: store,
-                owner: "one",
-                clock: ManualClock(Words.now),
-                logger: LogNotes().logger
-            )
+            let relay = Relay.one(store, RouteList { Route($0, sender: sender, journal: nil, backOff: RetryBackOff()) })
             try relay.replace([
-                RelayApp(
-                    name: "herald",
-                    topics: [],
-                    environment: .production,
-                    service: HostPort(host: "localhost", port: 1),
-                    credential: .certificate(pem: [])
-                )
+                RelayApp.herald()
             ])
             let (sent, bad) = (try await store.queue(), try await store.queue(topic: "not a topic"))
             let foreign = try await store.queue()

@@ -49,14 +49,7 @@ import Testing
         try await Engine.all[0].with { store in
             let clock = ManualClock(Words.now)
             let database = FailingDatabase(store.database)
-            let relay = Relay(
-                configuration: RelayConfiguration(),
-                routes: RouteList { _ in throw CancellationError() },
-                store: RelayStore(database),
-                owner: "one",
-                clock: clock,
-                logger: LogNotes().logger
-            )
+            let relay = Relay.one(RelayStore(database), clock: clock)
             var rounds = 0
             await QueuePump(relay.context, relay.rows).run {
                 rounds += 1
@@ -69,13 +62,7 @@ import Testing
     }
 
     @Test func `the pauses of a service, its credential and its journal are as long as before`() throws {
-        let app = RelayApp(
-            name: "herald",
-            topics: [],
-            environment: .production,
-            service: HostPort(host: "localhost", port: 1),
-            credential: .certificate(pem: [])
-        )
+        let app = RelayApp.herald()
         let backOff = RetryBackOff(firstPause: .seconds(40))
         let route = Route(app, sender: Nobody(), journal: nil, backOff: backOff)
         let topic = try #require(Topic("com.example.chat"))

@@ -1,9 +1,11 @@
 import Foundation
 import GRDB
 import HeraldModel
+import HeraldTestSupport
 import Synchronization
 import Testing
 
+@testable import HeraldProvider
 @testable import HeraldRelay
 
 /// A queue to be tested: the relay's store, and a way past it, as another program has one.
@@ -147,5 +149,37 @@ extension RelayStore {
     /// - Returns: The rows that are final now.
     func finish(_ outcomes: [RowOutcome], owner: String) async throws -> [FinishedRow] {
         try await finish(outcomes, owner: owner, claiming: nil).finished
+    }
+}
+
+extension Relay {
+    /// A relay with the owner `one`.
+    static func one(
+        _ store: RelayStore,
+        _ routes: RouteList = RouteList { _ in throw CancellationError() },
+        notes: LogNotes = LogNotes(),
+        clock: any WallClock = ManualClock(Words.now)
+    ) -> Relay {
+        Relay(
+            configuration: RelayConfiguration(),
+            routes: routes,
+            store: store,
+            owner: "one",
+            clock: clock,
+            logger: notes.logger
+        )
+    }
+}
+
+extension RelayApp {
+    /// An app of a service that nobody has to reach.
+    static func herald(_ topics: [String] = [], pem: [UInt8] = []) -> RelayApp {
+        RelayApp(
+            name: "herald",
+            topics: topics,
+            environment: .production,
+            service: HostPort(host: "localhost", port: 1),
+            credential: .certificate(pem: pem)
+        )
     }
 }

@@ -11,21 +11,8 @@ import Testing
     private func withPoll(_ body: (FeedbackPoll, RelayApp, LogNotes) async throws -> Void) async throws {
         try await Engine.all[0].with { store in
             let notes = LogNotes()
-            let relay = Relay(
-                configuration: RelayConfiguration(),
-                routes: RouteList { _ in throw CancellationError() },
-                store: store,
-                owner: "one",
-                clock: ManualClock(Words.now),
-                logger: notes.logger
-            )
-            var app = RelayApp(
-                name: "herald",
-                topics: ["com.example.a", "com.example.b"],
-                environment: .production,
-                service: HostPort(host: "localhost", port: 1),
-                credential: .certificate(pem: [])
-            )
+            let relay = Relay.one(store, notes: notes)
+            var app = RelayApp.herald(["com.example.a", "com.example.b"])
             app.feedback = HostPort(host: "localhost", port: 1)
             let poll = FeedbackPoll(context: relay.context, deadTokens: relay.rows.deadTokens)
             try await body(poll, app, notes)

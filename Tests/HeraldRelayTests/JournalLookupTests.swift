@@ -41,22 +41,9 @@ import Testing
         let routes = RouteList { app in
             Route(app, sender: Nobody(), journal: Fixed(answer: answer), backOff: RetryBackOff())
         }
-        let relay = Relay(
-            configuration: RelayConfiguration(),
-            routes: routes,
-            store: store,
-            owner: "one",
-            clock: ManualClock(Words.now),
-            logger: Logger(label: "test")
-        )
+        let relay = Relay.one(store, routes)
         try relay.replace([
-            RelayApp(
-                name: "herald",
-                topics: [],
-                environment: .production,
-                service: HostPort(host: "localhost", port: 1),
-                credential: .certificate(pem: [])
-            )
+            RelayApp.herald()
         ])
         return relay
     }

@@ -34,14 +34,7 @@ import Testing
     }
 
     private func relay(_ store: RelayStore, _ notes: LogNotes) -> Relay {
-        Relay(
-            configuration: RelayConfiguration(),
-            routes: RouteList { _ in throw CancellationError() },
-            store: store,
-            owner: "one",
-            clock: ManualClock(Words.now),
-            logger: notes.logger
-        )
+        Relay.one(store, notes: notes)
     }
 
     @Test func `a shutdown is not told as a failure of the database`() async throws {

@@ -48,26 +48,16 @@ import Testing
     }
 
     private func relay(_ store: RelayStore, _ watches: [RelayApp: Watch]) -> Relay {
-        Relay(
-            configuration: RelayConfiguration(),
-            routes: RouteList { app in
+        Relay.one(
+            store,
+            RouteList { app in
                 Route(app, sender: Holder(watches[app] ?? Watch()), journal: nil, backOff: RetryBackOff())
-            },
-            store: store,
-            owner: "one",
-            clock: ManualClock(Words.now),
-            logger: LogNotes().logger
+            }
         )
     }
 
     private static func app(_ certificate: UInt8) -> RelayApp {
-        RelayApp(
-            name: "herald",
-            topics: ["com.example.chat"],
-            environment: .production,
-            service: HostPort(host: "localhost", port: 1),
-            credential: .certificate(pem: [certificate])
-        )
+        RelayApp.herald(["com.example.chat"], pem: [certificate])
     }
 
     @Test func `a replaced sender goes at once if it sends nothing, and one that stays does not`() async throws {

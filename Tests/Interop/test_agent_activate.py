@@ -451,3 +451,12 @@ class TestRenewal:
             false.close()
         # Everybody may ask that, without a certificate.
         assert false.connections >= 1 and false.heard.split(b"\r\n")[0] in (b"", b"GET /.well-known/herald HTTP/1.1")
+
+
+def test_a_device_port_that_does_not_count_is_named(fresh, tmp_path):
+    service = fresh("--device-addresses", "push.example.com:5223:2191").start()
+    options = ("--device-port", "8883")
+    said = activate(service, tmp_path / "lamp", invite(service)["code"], *options).stderr
+    assert "device-port 8883 does not count: `herald agent run --device-port 8883` comes before them" in said
+    # As announced.
+    assert activate(service, tmp_path / "other", invite(service)["code"], "--device-port", "5223").stderr == ""

@@ -23,15 +23,13 @@ struct ControlClient: Sendable {
     /// The client of the service that runs on a folder.
     /// - Throws: ``CommandError/Code/noService`` if none runs.
     static func ofService(in folder: DataFolder) throws -> ControlClient {
-        if case .taken = try FolderLock.attempt(folder) { throw noService(folder) }
+        if case .taken = try FolderLock.attempt(folder) {
+            throw CommandError(
+                .noService,
+                "no service runs on \(folder.path): start one with `herald serve`, or name its folder with --data"
+            )
+        }
         return ControlClient(folder: folder)
-    }
-
-    private static func noService(_ folder: DataFolder) -> CommandError {
-        CommandError(
-            .noService,
-            "no service runs on \(folder.path): start one with `herald serve`, or name its folder with --data"
-        )
     }
 
     /// Makes a request without a body.
@@ -142,7 +140,10 @@ struct ControlClient: Sendable {
             (status, headers, answer) = try await ControlClient.execute(request)
         } catch let error as IOError where [ECONNREFUSED, ENOENT].contains(error.errnoCode) {
             // A killed service leaves its socket behind; another command holds the folder, or a service that starts.
-            throw ControlClient.noService(folder)
+            throw CommandError(
+                .noService,
+                "no service listens at \(folder.controlSocketPath): it is starting, or was killed; see `herald status`"
+            )
         } catch {
             throw CommandError(
                 .unreachable,

@@ -57,7 +57,7 @@ extension Phone {
 
     /// Ends the run of a service program, and shows its payload, or the original if that is nil.
     ///
-    /// What arrived later waits for it, so that the newest of an app is shown last.
+    /// Later notifications wait for it, so that the newest of an app is shown last.
     /// - Returns: What is shown: nothing while an earlier run of the app goes on, else also what has waited for this one.
     mutating func serviceEnded(
         _ number: Int,

@@ -240,9 +240,13 @@ final class BinaryDispatcher: @unchecked Sendable {
     // MARK: - Timers
 
     private func tick() {
-        nextTick = nil
         let now = eventLoop.now
-        expire(now: now)
+        let standstill = Standstill(due: nextTick?.at ?? now, now: now, tolerance: Self.tickInterval)
+        nextTick = nil
+        if let standstill {
+            overdue = standstill.postponed(overdue, now: now, limit: TimeAmount(configuration.timeout))
+        }
+        expire(now: now, isAfterStandstill: standstill != nil)
         if overdue <= now, let link {
             metrics.timeouts.increment()
             let question =
@@ -252,9 +256,11 @@ final class BinaryDispatcher: @unchecked Sendable {
         pump()
     }
 
-    private func expire(now: NIODeadline) {
+    /// Ends calls whose time is over; those that wait for a confirmation only once there was time to read it.
+    private func expire(now: NIODeadline, isAfterStandstill: Bool) {
         let late = ProviderError(.timedOut, "\(endpoint) accepts no further notification in time")
         queue.fail(link == nil ? lastError ?? late : late) { $0.deadline <= now }
+        guard !isAfterStandstill else { return }
         let doubt = ProviderError(.timedOut, "\(endpoint) did not confirm it in time", mayHaveArrived: true)
         for call in history.items where call.deadline <= now { call.end(.answered(.uncertain(doubt))) }
     }

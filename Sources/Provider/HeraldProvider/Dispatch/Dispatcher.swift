@@ -226,15 +226,13 @@ final class Dispatcher: @unchecked Sendable {
 
     private func tick() {
         let now = eventLoop.now
-        // If this process slept or was busy, the service's silence in that time means nothing.
-        let lateness = now - (nextTick?.at ?? now)
+        let standstill = Standstill(due: nextTick?.at ?? now, now: now, tolerance: Self.tickInterval)
         nextTick = nil
-        if lateness > Self.tickInterval {
+        if let standstill {
             for link in links {
-                link.state.postponeTimers(by: lateness)
-                // An answer may wait to be read.
-                for call in link.calls where call.overdue <= now {
-                    call.overdue = now + min(lateness, TimeAmount(timeout))
+                link.state.postponeTimers(by: standstill.duration)
+                for call in link.calls {
+                    call.overdue = standstill.postponed(call.overdue, now: now, limit: TimeAmount(timeout))
                 }
             }
         }

@@ -97,7 +97,7 @@ struct WriterSchedule {
         if facts.now >= probeAt, !facts.isClosing { return .probe }
         if facts.urgent > 0 { return .refuse }
         guard facts.isClosing else { return .sleep(until: probeAt, urgent: 1, any: false) }
-        // What waits is lost at the end, so the disk gets one more chance.
+        // The disk gets one more chance: the end loses all that waits.
         guard facts.hasWork, !isClosingProbed else { return .finish }
         isClosingProbed = true
         return .probe
