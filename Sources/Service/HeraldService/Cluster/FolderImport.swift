@@ -66,7 +66,9 @@ package struct FolderImport {
     }
 
     private func take(_ session: ClusterSession) async throws -> ClusterImport.Summary {
-        let lock = try takeLock()
+        // A backup has none.
+        try DataFolder.securePrivateFolder(folder.runPath)
+        let lock = try await FolderLock.take(folder)
         defer { withExtendedLifetime(lock) {} }
         guard try folder.hasStore() else { throw nothingToTake }
         let summary: ClusterImport.Summary
@@ -126,20 +128,6 @@ package struct FolderImport {
             throw error
         }
         return summary
-    }
-
-    private func takeLock() throws -> FolderLock {
-        // A backup has none.
-        try DataFolder.securePrivateFolder(folder.runPath)
-        switch try FolderLock.attempt(folder) {
-        case .taken(let lock): return lock
-        case .held(let holder):
-            let name = holder.map { "process \($0)" } ?? "another process"
-            throw CommandError(
-                .folderInUse,
-                "\(name) is working on \(folder.path): stop the service, and repeat the import"
-            )
-        }
     }
 
     private func openStore() throws -> SQLiteStore {

@@ -35,7 +35,7 @@ package final class FolderLock: Sendable {
         return .taken(lock)
     }
 
-    /// Takes the lock for a service; waits for a command, which holds the folder for a moment.
+    /// Takes the lock for a service or an import; waits for a command, which holds the folder for a moment.
     /// - Throws: ``CommandError/Code/folderInUse`` if a service has it, or another process for long; `CancellationError`.
     package static func take(_ folder: DataFolder) async throws -> FolderLock {
         let end = ContinuousClock.now + patience
@@ -50,7 +50,7 @@ package final class FolderLock: Sendable {
         }
     }
 
-    /// How long a service waits for a command.
+    /// How long a service or an import waits for a command.
     private static let patience = Duration.seconds(5)
 
     private static func inUse(_ folder: DataFolder, by holder: Int32?) -> CommandError {
