@@ -24,7 +24,7 @@ struct ProviderSender: RelaySender {
         var configuration = ProviderConfiguration(
             host: app.service.host,
             port: app.service.port,
-            credential: app.providerCredential,
+            credential: app.credential,
             authorities: app.authorities
         )
         configuration.proxy = app.proxy
@@ -94,13 +94,6 @@ extension RelayApp {
         switch interface {
         case .http2: try ProviderSender(self, timeout: timeout)
         case .binary: try BinarySender(self, timeout: timeout)
-        }
-    }
-
-    var providerCredential: ProviderCredential {
-        switch credential {
-        case .certificate(let pem): .certificate(pem: pem)
-        case .key(let pem, let id, let team): .key(pem: pem, id: id, team: team)
         }
     }
 }
