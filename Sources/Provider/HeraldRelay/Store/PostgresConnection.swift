@@ -48,8 +48,8 @@ final class PostgresConnection: SQLSession {
         // Of several hosts, the writer. A single one may be a pooler that keeps what its server said long ago.
         if address.contains(",") { settings.append(("target_session_attrs", "read-write")) }
         settings += [("dbname", address), ("client_encoding", "UTF8")]
-        let opened = PostgresConnection.withTexts(settings.map(\.0)) { names in
-            PostgresConnection.withTexts(settings.map(\.1)) { values in PQconnectdbParams(names, values, 1) }
+        let opened = PostgresConnection.withTexts(settings.map { $0.0 }) { names in
+            PostgresConnection.withTexts(settings.map { $0.1 }) { values in PQconnectdbParams(names, values, 1) }
         }
         guard let opened else { throw RelayStoreError(.unavailable, "no memory for a connection to PostgreSQL") }
         guard PQstatus(opened) == CONNECTION_OK else {
@@ -271,12 +271,5 @@ final class PostgresConnection: SQLSession {
             pointers.append(nil)
             return pointers.withUnsafeBufferPointer { body($0.baseAddress) }
         }
-    }
-
-    private static func withTexts<Result>(
-        _ texts: [String],
-        _ body: (UnsafePointer<UnsafePointer<CChar>?>?) -> Result
-    ) -> Result {
-        withTexts(texts.map { Optional($0) }, body)
     }
 }
