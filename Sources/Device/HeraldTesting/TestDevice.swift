@@ -11,9 +11,7 @@ public struct TestDevice: Sendable {
     private let arrivals = DeviceArrivals()
     private let explain: @Sendable (String?) async -> String
 
-    /// - Parameters:
-    ///   - agent: The device.
-    ///   - explain: Says why nothing came for a topic.
+    /// `explain` says why nothing came for a topic.
     init(_ agent: DeviceAgent, explain: @escaping @Sendable (String?) async -> String) {
         self.agent = agent
         self.explain = explain

@@ -45,12 +45,7 @@ package struct RelayAPI: Service {
     let metrics: @Sendable () -> String
     let isOpen: @Sendable (Int) -> Void
 
-    /// Makes the listener of a relay.
-    /// - Parameters:
-    ///   - configuration: Address, token and limits.
-    ///   - relay: The relay.
-    ///   - metrics: Returns the text for Prometheus.
-    ///   - isOpen: Called with the port once it listens.
+    /// Makes the listener of a relay; `metrics` is the text for Prometheus, and `isOpen` gets the port once it listens.
     package init(
         _ configuration: RelayAPIConfiguration,
         relay: Relay,

@@ -58,12 +58,8 @@ package struct CredentialBreaker: Sendable {
     }
 
     /// Notes that the service refused the credential; while the pause lasts, further refusals do not count.
-    /// - Parameters:
-    ///   - topic: The topic.
-    ///   - reason: Reason string of the service.
-    ///   - since: Time of the refusal, to be shown.
-    ///   - now: Current time.
-    ///   - share: Random jitter, 0 to 1.
+    ///
+    /// `reason` is the service's word, `since` the time of the refusal, to be shown, `share` the random jitter, 0 to 1.
     /// - Returns: The rest of the pause, and whether the breaker was closed before.
     package mutating func refused(
         _ topic: Topic,

@@ -88,9 +88,7 @@ struct BinaryJournalPage: Sendable {
     private var answer: JournalLines
     private let lines: [UInt32: [JournalLine]]
 
-    /// - Parameters:
-    ///   - answer: The answer, its lines oldest first.
-    ///   - isWhole: Whether the journal has no older lines.
+    /// `answer` has its lines oldest first; `isWhole` says that the journal has no older ones.
     init(_ answer: JournalLines, isWhole: Bool) {
         var lines: [UInt32: [JournalLine]] = [:]
         for line in answer.lines {

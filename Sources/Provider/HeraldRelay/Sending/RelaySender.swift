@@ -86,9 +86,7 @@ extension ProviderError {
 }
 
 extension RelayApp {
-    /// Makes the sender of this app; it connects with the first notification.
-    /// - Parameter timeout: Time limit for an answer.
-    /// - Returns: The sender.
+    /// Makes the sender of this app, which connects with the first notification; `timeout` is that of an answer.
     /// - Throws: `ProviderError` if the credential or the authority is unusable.
     func sender(timeout: Duration) throws -> any RelaySender {
         switch interface {

@@ -30,11 +30,7 @@ final class PostgresConnection: SQLSession {
     /// An answer did not come in time; it may come later, for another statement.
     private var isSilent = false
 
-    /// Connects.
-    /// - Parameters:
-    ///   - address: Connection URI. Its parameters take precedence over the ones before it.
-    ///   - tables: Names of the tables.
-    ///   - limits: Limits of time.
+    /// Connects; the parameters of the URI take precedence over the settings before it.
     /// - Throws: ``RelayStoreError``.
     init(_ address: String, tables: TableNames = TableNames(), limits: PostgresLimits = PostgresLimits()) throws {
         self.tables = tables
