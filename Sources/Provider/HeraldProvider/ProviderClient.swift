@@ -184,15 +184,14 @@ public final class ProviderClient: Sendable {
             path.append(contentsOf: request.token.hex.utf8)
         }
         request.write(to: &head, id: id)
-        return try execution(
-            id,
-            head,
-            request.payload,
-            answerLimit: PushAnswer.maximumBodyBytes,
+        let content = RequestContent(
+            id: id,
+            head: head,
+            body: request.payload,
             identifier: "apns-id",
-            isNotification: true,
-            span: span(request.pushType)
+            isNotification: true
         )
+        return try execution(content, span: span(request.pushType))
     }
 
     /// An identifier for a request that has none.

@@ -114,14 +114,15 @@ extension ProviderClient {
         var head = head(method, path: path)
         head.add("apns-request-id", isIndexed: false) { $0 += id.canonicalBytes }
         addFields(&head)
-        let execution = try execution(
-            id,
-            head,
-            body,
+        let content = RequestContent(
+            id: id,
+            head: head,
+            body: body,
             answerLimit: answerLimit,
             identifier: "apns-request-id",
             isNotification: isNotification
         )
+        let execution = try execution(content)
         return (try await finish(execution, from: .again(after: .zero)).get(), execution.answer)
     }
 }
