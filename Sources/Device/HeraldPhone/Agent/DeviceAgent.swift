@@ -1,6 +1,6 @@
 import Foundation
 public import HeraldDevice
-package import HeraldModel
+import HeraldModel
 
 /// A simulated device: shows notifications according to its settings, language and state, and runs apps.
 ///
@@ -59,18 +59,8 @@ public actor DeviceAgent {
     ///   - folder: The folder of its apps and state; nil for a device that keeps nothing.
     /// - Throws: ``DeviceError/Code/badFolder``, ``DeviceError/Code/folderInUse``.
     public init(connection: any ServiceConnection, device: String, service: String, folder: String? = nil) throws {
-        try self.init(connection: connection, device: device, service: service, folder: folder, clock: MachineClock())
-    }
-
-    package init(
-        connection: any ServiceConnection,
-        device: String,
-        service: String,
-        folder: String?,
-        clock: any WallClock
-    ) throws {
         let folder = try folder.map { try AgentFolder($0) } ?? .temporary()
-        try self.init(connection: connection, device: device, service: service, folder: folder, clock: clock)
+        try self.init(connection: connection, device: device, service: service, folder: folder, clock: MachineClock())
     }
 
     init(
