@@ -5,10 +5,6 @@ import Synchronization
 import Tracing
 
 /// Makes a client, passes it to `body`, and shuts it down when `body` returns or throws.
-/// - Parameters:
-///   - configuration: Host, port, credential and limits.
-///   - body: Uses the client. The client is not usable after `body` ends.
-/// - Returns: The result of `body`.
 /// - Throws: The errors of ``ProviderClient/init(_:)`` and of `body`.
 public func withProviderClient<Result: Sendable>(
     _ configuration: ProviderConfiguration,

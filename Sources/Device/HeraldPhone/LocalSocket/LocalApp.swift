@@ -101,15 +101,9 @@ public struct LocalApp: Sendable {
     /// The device on which the app runs.
     public var device: LocalDevice { LocalDevice(client: client) }
 
-    /// Runs the app.
+    /// Runs the app on the agent's socket, until `body` returns.
     ///
-    /// When `body` returns, the app is not running any more.
-    /// - Parameters:
-    ///   - topic: The app's bundle identifier; an app that is not installed is installed.
-    ///   - wants: The permission that it requests.
-    ///   - socket: The path of the agent's socket.
-    ///   - body: The app.
-    /// - Returns: The result of `body`.
+    /// An app that is not installed is installed, and requests the permission that it `wants`.
     /// - Throws: ``DeviceError/Code/unreachable``, ``DeviceError/Code/notPossible``, and the error of `body`.
     public static func run<Result: Sendable>(
         _ topic: Topic,
