@@ -2,7 +2,6 @@ import HeraldModel
 
 /// Decodes what a client reads from a bus: first the lines of the authentication, then messages; knows no socket.
 struct BusStream {
-    /// A decoded event.
     enum Event: Hashable, Sendable {
         /// The bus has accepted the client, which answers with these bytes and then sends messages.
         case accepted([UInt8])

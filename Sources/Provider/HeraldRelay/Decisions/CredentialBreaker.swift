@@ -27,7 +27,6 @@ package struct CredentialBreaker: Sendable {
     private static let longestPause = Duration.seconds(60)
     /// Pause of the other rows during a probe.
     private static let probePause = Duration.seconds(2)
-    /// Time limit of a probe.
     private static let probeTimeout = Duration.seconds(90)
 
     private let backOff: RetryBackOff

@@ -47,7 +47,6 @@ extension SQLSession {
 /// Result of a statement.
 struct SQLResult {
     var rows: [SQLRow] = []
-    /// Number of changed rows.
     var changed = 0
 }
 
