@@ -1,5 +1,6 @@
 import CPosix
 import Foundation
+import HeraldModel
 import Synchronization
 
 /// One run of a program: without a shell, in its own session, and without the agent's descriptors and environment.
@@ -229,11 +230,7 @@ private struct ProgramIO {
             ]
             // After SIGKILL, only its end is waited for.
             let left = signal == SIGKILL ? Duration.seconds(1) : deadline - .now
-            let milliseconds = max(
-                0,
-                left.components.seconds * 1000 + left.components.attoseconds / 1_000_000_000_000_000
-            )
-            poll(&ends, nfds_t(ends.count), Int32(clamping: milliseconds + 1))
+            poll(&ends, nfds_t(ends.count), Int32(clamping: max(0, left.wholeMilliseconds) + 1))
             if ends[0].revents != 0 { _ = Self.drain(wakePipe.reader) { _ in } }
             read(stdout, stderr)
             feed(stdin)
