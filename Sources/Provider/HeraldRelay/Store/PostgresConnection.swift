@@ -257,15 +257,9 @@ final class PostgresConnection: SQLSession {
         _ texts: [String?],
         _ body: (UnsafePointer<UnsafePointer<CChar>?>?) -> Result
     ) -> Result {
-        let bytes = texts.map { $0.map { Array($0.utf8CString) } ?? [] }
-        let offsets = bytes.reduce(into: [0]) { $0.append(($0.last ?? 0) + $1.count) }
-        let all = bytes.flatMap { $0 }
-        return all.withUnsafeBufferPointer { buffer in
-            var pointers: [UnsafePointer<CChar>?] = texts.indices.map { index in
-                texts[index] == nil ? nil : buffer.baseAddress.map { $0 + offsets[index] }
-            }
-            pointers.append(nil)
-            return pointers.withUnsafeBufferPointer { body($0.baseAddress) }
-        }
+        let copies = texts.map { $0.flatMap { strdup($0) } }
+        defer { for copy in copies { free(copy) } }
+        let pointers: [UnsafePointer<CChar>?] = copies.map { $0.map { UnsafePointer($0) } } + [nil]
+        return pointers.withUnsafeBufferPointer { body($0.baseAddress) }
     }
 }
