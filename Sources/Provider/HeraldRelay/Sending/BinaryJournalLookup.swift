@@ -40,12 +40,7 @@ final class BinaryJournalLookup: JournalLookup {
 
     /// A page whose request started after the call.
     private func page() async -> Result<BinaryJournalPage, JournalError> {
-        let reads = state.withLock { state in
-            defer { state.isReading = true }
-            return !state.isReading
-        }
-        if reads { return await read() }
-        // The page that is being read may be older than this lookup.
+        // A page that is being read may be older than this lookup.
         let next = await withCheckedContinuation { continuation in
             let reads = state.withLock { state in
                 guard state.isReading else {
