@@ -19,7 +19,9 @@ import Testing
     private func lines(_ request: PushRequest) -> [String] {
         var head = RequestHeader()
         request.write(to: &head, id: request.id ?? Self.id)
-        return head.lines
+        return head.fields.map { field in
+            "\(field.name): \(String(decoding: head.values[field.start..<field.start + field.count], as: UTF8.self))"
+        }
     }
 
     @Test func `a plain request has type, topic and an identifier`() {

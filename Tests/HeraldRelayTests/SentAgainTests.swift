@@ -1,4 +1,5 @@
 import HeraldModel
+import HeraldProvider
 import Testing
 
 @testable import HeraldRelay

@@ -1,6 +1,7 @@
+import HeraldModel
+
 /// Decodes what a client reads from a bus: first the lines of the authentication, then messages; knows no socket.
 struct BusStream {
-    /// A decoded event.
     enum Event: Hashable, Sendable {
         /// The bus has accepted the client, which answers with these bytes and then sends messages.
         case accepted([UInt8])
@@ -17,9 +18,7 @@ struct BusStream {
 
     /// The first bytes: the client claims to be this user, which the bus verifies by the socket.
     static func authentication(user: UInt32) -> [UInt8] {
-        let digits = Array("0123456789abcdef".utf8)
-        let name = String(user).utf8.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }
-        return [0] + Array("AUTH EXTERNAL ".utf8) + name + Array("\r\n".utf8)
+        [0] + Array("AUTH EXTERNAL \(Hex.text(String(user).utf8))\r\n".utf8)
     }
 
     /// Takes bytes from the socket.

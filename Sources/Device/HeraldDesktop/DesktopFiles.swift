@@ -4,7 +4,6 @@ import HeraldPhone
 
 /// Icons and sounds of apps as files that the desktop can read, in a folder that is deleted with the agent.
 struct DesktopFiles {
-    /// The most files.
     static let maximumFiles = 64
 
     private(set) var files = DesktopPlan.Files()
@@ -45,7 +44,6 @@ struct DesktopFiles {
         }
     }
 
-    /// Removes the folder.
     func remove() {
         guard let folder else { return }
         try? FileManager.default.removeItem(atPath: folder)

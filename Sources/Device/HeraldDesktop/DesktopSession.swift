@@ -26,7 +26,6 @@ actor DesktopSession {
         write(BusStream.authentication(user: geteuid()))
     }
 
-    /// Shows a snapshot of the device.
     func show(_ snapshot: PhoneSnapshot, files: DesktopPlan.Files) {
         perform(plan.show(snapshot, files: files))
     }

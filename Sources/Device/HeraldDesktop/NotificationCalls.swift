@@ -26,12 +26,7 @@ enum NotificationCalls {
         ]
         return [call(bus, "Hello", serial: serials.0)]
             + zip(rules, [serials.1, serials.2]).map { rule, serial in
-                var match = call(bus, "AddMatch", serial: serial)
-                var writer = BusWriter()
-                writer.string(rule)
-                match.signature = "s"
-                match.body = writer.bytes
-                return match
+                call(bus, "AddMatch", serial: serial, signature: "s") { $0.string(rule) }
             }
     }
 
@@ -40,46 +35,38 @@ enum NotificationCalls {
     }
 
     static func close(_ number: UInt32, serial: UInt32) -> BusMessage {
-        var message = call(name, "CloseNotification", serial: serial)
-        var writer = BusWriter()
-        writer.uint32(number)
-        message.signature = "u"
-        message.body = writer.bytes
-        return message
+        call(name, "CloseNotification", serial: serial, signature: "u") { $0.uint32(number) }
     }
 
     static func notify(_ notice: DesktopNotification, replacing number: UInt32, serial: UInt32) -> BusMessage {
-        var message = call(name, "Notify", serial: serial)
-        var writer = BusWriter()
-        writer.string(notice.app)
-        writer.uint32(number)
-        writer.string(notice.icon ?? "")
-        writer.string(notice.summary)
-        writer.string(notice.body)
-        writer.array(alignment: 4) { writer in
-            for button in notice.buttons {
-                writer.string(button.key)
-                writer.string(button.label)
+        call(name, "Notify", serial: serial, signature: "susssasa{sv}i") { writer in
+            writer.string(notice.app)
+            writer.uint32(number)
+            writer.string(notice.icon ?? "")
+            writer.string(notice.summary)
+            writer.string(notice.body)
+            writer.array(alignment: 4) { writer in
+                for button in notice.buttons {
+                    writer.string(button.key)
+                    writer.string(button.label)
+                }
             }
+            writer.array(alignment: 8) { writer in
+                func hint(_ name: String, _ type: String, _ value: (inout BusWriter) -> Void) {
+                    writer.align(8)
+                    writer.string(name)
+                    writer.signature(type)
+                    value(&writer)
+                }
+                hint("urgency", "y") { $0.byte(notice.urgency.rawValue) }
+                switch notice.sound {
+                case .none: hint("suppress-sound", "b") { $0.boolean(true) }
+                case .standard: hint("sound-name", "s") { $0.string("message-new-instant") }
+                case .file(let path): hint("sound-file", "s") { $0.string(path) }
+                }
+            }
+            writer.int32(ownTimeout)
         }
-        writer.array(alignment: 8) { writer in
-            func hint(_ name: String, _ type: String, _ value: (inout BusWriter) -> Void) {
-                writer.align(8)
-                writer.string(name)
-                writer.signature(type)
-                value(&writer)
-            }
-            hint("urgency", "y") { $0.byte(notice.urgency.rawValue) }
-            switch notice.sound {
-            case .none: hint("suppress-sound", "b") { $0.boolean(true) }
-            case .standard: hint("sound-name", "s") { $0.string("message-new-instant") }
-            case .file(let path): hint("sound-file", "s") { $0.string(path) }
-            }
-        }
-        writer.int32(ownTimeout)
-        message.signature = "susssasa{sv}i"
-        message.body = writer.bytes
-        return message
     }
 
     /// Decodes a signal; nil for other messages.
@@ -103,12 +90,22 @@ enum NotificationCalls {
     }
 
     /// A call to the service, or to the bus itself; both name their interface as themselves.
-    private static func call(_ destination: String, _ member: String, serial: UInt32) -> BusMessage {
+    private static func call(
+        _ destination: String,
+        _ member: String,
+        serial: UInt32,
+        signature: String = "",
+        _ body: (inout BusWriter) -> Void = { _ in }
+    ) -> BusMessage {
+        var writer = BusWriter()
+        body(&writer)
         var message = BusMessage(kind: .call, serial: serial)
         message.destination = destination
         message.path = destination == bus ? busPath : path
         message.interface = destination
         message.member = member
+        message.signature = signature
+        message.body = writer.bytes
         return message
     }
 }

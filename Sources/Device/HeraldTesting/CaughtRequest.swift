@@ -115,10 +115,7 @@ extension HeraldService {
         return found.items
     }
 
-    /// Waits, and fails if a request has come or comes meanwhile.
-    /// - Parameters:
-    ///   - query: As for ``caught(_:count:until:wait:limit:)``.
-    ///   - time: How long to wait, up to 60 s.
+    /// Waits, up to 60 s, and fails if a request has come or comes meanwhile that the query finds.
     /// - Throws: ``HeraldTestError`` with the requests.
     public func caughtNothing(_ query: String = "", within time: Duration = .seconds(1)) async throws {
         try await caughtExactly(0, query, quiet: time)

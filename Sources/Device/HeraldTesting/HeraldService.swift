@@ -123,11 +123,8 @@ public final class HeraldService: Sendable {
 
     /// Runs `body` during a drill, like `withDrill("refuse", "--reason", "TooManyRequests", "--first", "2")`.
     ///
+    /// These are the kind and the options of `herald drill start`.
     /// Without `--for` it lasts as long as `body`, also if that moves the clock. If this process dies, it ends within a minute.
-    /// - Parameters:
-    ///   - drill: The kind and the options of `herald drill start`.
-    ///   - body: The test.
-    /// - Returns: The result of `body`.
     /// - Throws: ``HeraldTestError``, and the error of `body`.
     public func withDrill<Result: Sendable>(
         _ drill: String...,
@@ -164,11 +161,7 @@ public final class HeraldService: Sendable {
         let id: Int
     }
 
-    /// Makes a key for provider tokens.
-    /// - Parameters:
-    ///   - topics: The apps to which it may send; all of the team's by default.
-    ///   - team: The team's identifier.
-    /// - Returns: The key.
+    /// Makes a key for provider tokens, which may send to these apps; to all of the team's by default.
     /// - Throws: ``HeraldTestError``.
     public func providerKey(topics: String..., team: String = "TEAM000001") async throws -> ProviderKey {
         let path = folder + "/" + UUID().uuidString
@@ -185,8 +178,7 @@ public final class HeraldService: Sendable {
         )
     }
 
-    /// Makes a provider's certificate.
-    /// - Parameter topics: The apps to which it may send.
+    /// Makes a provider's certificate, which may send to these apps.
     /// - Returns: Certificate, chain and private key, PEM.
     /// - Throws: ``HeraldTestError``.
     public func providerCertificate(topics: String...) async throws -> [UInt8] {
@@ -212,8 +204,6 @@ public final class HeraldService: Sendable {
     // MARK: - Devices
 
     /// Runs `body` with a virtual device of its own, which is connected to this service.
-    /// - Parameter body: The test.
-    /// - Returns: The result of `body`.
     /// - Throws: ``HeraldTestError``, and the error of `body`.
     public func withDevice<Result: Sendable>(
         _ body: @Sendable (TestDevice) async throws -> Result
@@ -270,11 +260,7 @@ public struct ProviderKey: Hashable, Sendable {
     public let team: String
 }
 
-/// Runs `body` with a service of its own.
-/// - Parameters:
-///   - options: Options of `herald serve`, like `["--clock", "adjustable"]`.
-///   - body: The test.
-/// - Returns: The result of `body`.
+/// Runs `body` with a service of its own, started with options of `herald serve` like `["--clock", "adjustable"]`.
 /// - Throws: ``HeraldTestError``, and the error of `body`.
 public func withHerald<Result: Sendable>(
     options: [String] = [],

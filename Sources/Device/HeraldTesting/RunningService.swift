@@ -34,11 +34,9 @@ final class RunningService: Sendable {
     private let lifeline: Lifeline
 
     /// Starts a service, and waits until it is ready.
-    /// - Parameters:
-    ///   - binary: The binary.
-    ///   - options: Further options of `herald serve`.
-    ///   - folder: A folder of its own, which goes with it. The data folder is `data` in it.
-    ///   - patience: How long the start may take, and the stop before it is forced; in seconds.
+    ///
+    /// Its folder goes with it; the data folder is `data` in it. `patience`, in seconds, is the limit of the start,
+    /// and of the stop before it is forced.
     /// - Throws: ``HeraldTestError`` with what the service has said.
     init(_ binary: HeraldBinary, options: [String], folder: String, patience: Int = 60) async throws {
         let log = folder + "/serve.log"

@@ -11,9 +11,7 @@ public struct TestDevice: Sendable {
     private let arrivals = DeviceArrivals()
     private let explain: @Sendable (String?) async -> String
 
-    /// - Parameters:
-    ///   - agent: The device.
-    ///   - explain: Says why nothing came for a topic.
+    /// `explain` says why nothing came for a topic.
     init(_ agent: DeviceAgent, explain: @escaping @Sendable (String?) async -> String) {
         self.agent = agent
         self.explain = explain
@@ -30,11 +28,7 @@ public struct TestDevice: Sendable {
         }
     }
 
-    /// Installs an app without a bundle, and waits for its device token.
-    /// - Parameters:
-    ///   - topic: The app's identifier, like `com.example.chat`.
-    ///   - allow: The user's permission.
-    ///   - time: How long to wait.
+    /// Installs an app like `com.example.chat` without a bundle, and waits for its device token.
     /// - Returns: The token, which the app would give to its provider.
     /// - Throws: ``HeraldTestError``.
     @discardableResult
@@ -51,10 +45,6 @@ public struct TestDevice: Sendable {
     }
 
     /// Installs an app's bundle, with its texts, sounds and categories, and waits for its device token.
-    /// - Parameters:
-    ///   - path: The bundle's folder.
-    ///   - allow: The user's permission.
-    ///   - time: How long to wait.
     /// - Returns: The token, which the app would give to its provider.
     /// - Throws: ``HeraldTestError``, `DeviceError` if it is not a bundle.
     @discardableResult
@@ -67,9 +57,6 @@ public struct TestDevice: Sendable {
     }
 
     /// Waits for the next notification of an app, or of any app, that no call has returned yet.
-    /// - Parameters:
-    ///   - topic: The app's identifier; nil for any.
-    ///   - time: How long to wait.
     /// - Returns: What the user sees of it, and its payload.
     /// - Throws: ``HeraldTestError``; if none came, with the answers of the service to requests for this device.
     public func next(for topic: String? = nil, within time: Duration = patience) async throws -> DisplayRecord {

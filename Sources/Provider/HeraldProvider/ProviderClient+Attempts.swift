@@ -4,19 +4,25 @@ import NIOCore
 import Synchronization
 import Tracing
 
-/// One request: its content, and what its attempts have shown so far.
-// Unchecked: one owner at a time. While an attempt is under way it is the event loop, else the sender.
-final class RequestExecution: @unchecked Sendable {
+/// The content of a request, which is the same in each attempt.
+struct RequestContent: Sendable {
     let id: NotificationID
     let head: RequestHeader
     let body: [UInt8]
-    let answerLimit: Int
+    /// The longest body of an answer, in bytes.
+    var answerLimit = PushAnswer.maximumBodyBytes
     /// The header field with its identifier: `apns-id` or `apns-request-id`.
     let identifier: String
     /// Whether it is a notification or broadcast.
     ///
     /// Channel management is neither resolved nor retried when ambiguous.
     let isNotification: Bool
+}
+
+/// One request: its content, and what its attempts have shown so far.
+// Unchecked: one owner at a time. While an attempt is under way it is the event loop, else the sender.
+final class RequestExecution: @unchecked Sendable {
+    let content: RequestContent
     let started: NIODeadline
     let span: (any Span)?
     fileprivate var decision: RetryDecision
@@ -27,23 +33,8 @@ final class RequestExecution: @unchecked Sendable {
     /// The raw answer to channel management.
     fileprivate(set) var answer = Call.Answer()
 
-    fileprivate init(
-        _ id: NotificationID,
-        _ head: RequestHeader,
-        _ body: [UInt8],
-        answerLimit: Int,
-        identifier: String,
-        isNotification: Bool,
-        span: (any Span)?,
-        started: NIODeadline,
-        decision: RetryDecision
-    ) {
-        self.id = id
-        self.head = head
-        self.body = body
-        self.answerLimit = answerLimit
-        self.identifier = identifier
-        self.isNotification = isNotification
+    fileprivate init(_ content: RequestContent, span: (any Span)?, started: NIODeadline, decision: RetryDecision) {
+        self.content = content
         self.span = span
         self.started = started
         self.decision = decision
@@ -67,25 +58,15 @@ extension ProviderClient {
     /// Prepares a request for its first attempt.
     /// - Throws: ``ProviderError/Code/badRequest``.
     func execution(
-        _ id: NotificationID,
-        _ head: RequestHeader,
-        _ body: [UInt8],
-        answerLimit: Int,
-        identifier: String,
-        isNotification: Bool,
+        _ content: RequestContent,
         span: @autoclosure () -> (any Span)? = nil
     ) throws -> RequestExecution {
-        if let fault = head.fault { throw ProviderError(.badRequest, fault, id) }
+        if let fault = content.head.fault { throw ProviderError(.badRequest, fault, content.id) }
         var policy = configuration.retry
-        policy.repeatsAmbiguous = policy.repeatsAmbiguous && isNotification
+        policy.repeatsAmbiguous = policy.repeatsAmbiguous && content.isNotification
         let started = clock.now()
         return RequestExecution(
-            id,
-            head,
-            body,
-            answerLimit: answerLimit,
-            identifier: identifier,
-            isNotification: isNotification,
+            content,
             // After the checks: nothing would end the span of a request that they refuse.
             span: span(),
             started: started,
@@ -98,10 +79,10 @@ extension ProviderClient {
     func call(for execution: RequestExecution) throws -> Call {
         execution.authorization = try tokens?.authorization(wall: clock.wall(), now: clock.now())
         return Call(
-            head: execution.head,
+            head: execution.content.head,
             authorization: execution.authorization,
-            body: execution.body,
-            answerLimit: execution.answerLimit,
+            body: execution.content.body,
+            answerLimit: execution.content.answerLimit,
             deadline: execution.decision.deadline,
             waitsForService: configuration.retry.waitsForService
         )
@@ -114,7 +95,7 @@ extension ProviderClient {
             switch step {
             case .end(let reply): return ended(execution, reply)
             case .resolve(let error):
-                step = self.step(execution, await configuration.resolver?(execution.id) ?? .unknown, of: error)
+                step = self.step(execution, await configuration.resolver?(execution.content.id) ?? .unknown, of: error)
             case .again(let pause):
                 if pause > .zero { try? await clock.sleep(pause) }
                 if Task.isCancelled {
@@ -135,13 +116,13 @@ extension ProviderClient {
     func step(_ execution: RequestExecution, after outcome: Call.Outcome, of call: Call) -> Step {
         switch outcome {
         case .answered(let link):
-            if !execution.isNotification { execution.answer = call.answer }
+            if !execution.content.isNotification { execution.answer = call.answer }
             do throws(ProviderError) {
                 let answer = try PushAnswer(
                     status: call.answer.status,
                     field: { call.answer.field($0) },
                     body: call.answer.body,
-                    identifier: execution.identifier
+                    identifier: execution.content.identifier
                 )
                 return step(execution, answer, link: link)
             } catch {
@@ -168,7 +149,7 @@ extension ProviderClient {
 
     private func step(_ execution: RequestExecution, failed error: ProviderError) -> Step {
         guard error.mayHaveArrived else { return .end(failure(execution, error)) }
-        guard configuration.resolver != nil, execution.isNotification else {
+        guard configuration.resolver != nil, execution.content.isNotification else {
             return step(execution, .unknown, of: error)
         }
         return .resolve(error)
@@ -179,7 +160,7 @@ extension ProviderClient {
         switch fate {
         case .accepted:
             count(metrics.accepted)
-            return .end(.success(.accepted(PushReceipt(resolved: execution.id))))
+            return .end(.success(.accepted(PushReceipt(resolved: execution.content.id))))
         case .neverArrived:
             // The resolver was asked for the identifier, so its answer covers all attempts.
             execution.isInDoubt = false
@@ -262,7 +243,7 @@ extension ProviderClient {
     /// Counts a failed request and adds its identifier to the error.
     private func failure(_ execution: RequestExecution, _ error: ProviderError) -> Reply {
         (execution.isInDoubt ? metrics.ambiguous : metrics.unsent).increment()
-        var error = ProviderError(error, execution.id)
+        var error = ProviderError(error, execution.content.id)
         error.mayHaveArrived = execution.isInDoubt
         return .failure(error)
     }

@@ -5,10 +5,6 @@ import Synchronization
 import Tracing
 
 /// Makes a client, passes it to `body`, and shuts it down when `body` returns or throws.
-/// - Parameters:
-///   - configuration: Host, port, credential and limits.
-///   - body: Uses the client. The client is not usable after `body` ends.
-/// - Returns: The result of `body`.
 /// - Throws: The errors of ``ProviderClient/init(_:)`` and of `body`.
 public func withProviderClient<Result: Sendable>(
     _ configuration: ProviderConfiguration,
@@ -184,15 +180,14 @@ public final class ProviderClient: Sendable {
             path.append(contentsOf: request.token.hex.utf8)
         }
         request.write(to: &head, id: id)
-        return try execution(
-            id,
-            head,
-            request.payload,
-            answerLimit: PushAnswer.maximumBodyBytes,
+        let content = RequestContent(
+            id: id,
+            head: head,
+            body: request.payload,
             identifier: "apns-id",
-            isNotification: true,
-            span: span(request.pushType)
+            isNotification: true
         )
+        return try execution(content, span: span(request.pushType))
     }
 
     /// An identifier for a request that has none.

@@ -1,13 +1,13 @@
 /// A provider's credential: a certificate on the connection, or a signed token on each request.
 ///
 /// Its description contains no key material.
-public struct ProviderCredential: Sendable {
-    enum Kind: Sendable {
+public struct ProviderCredential: Hashable, Sendable {
+    package enum Kind: Hashable, Sendable {
         case certificate(pem: [UInt8])
         case key(pem: [UInt8], id: String, team: String)
     }
 
-    let kind: Kind
+    package let kind: Kind
 
     /// A provider certificate: PEM with the certificate, its chain, and the private key, in any order ("Establishing a
     /// certificate-based connection to APNs").

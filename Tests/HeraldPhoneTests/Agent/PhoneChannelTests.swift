@@ -130,6 +130,6 @@ import Testing
         let messages = effects.compactMap { effect -> AppNotification? in
             if case .notifyApp(PhoneKit.topic, .notification(let notification)) = effect { notification } else { nil }
         }
-        #expect(messages.map(\.cause) == [.broadcast] && messages.first?.channel == Self.id)
+        #expect(messages.map(\.cause) == [.broadcast] && messages.first?.arrival.channel == Self.id)
     }
 }

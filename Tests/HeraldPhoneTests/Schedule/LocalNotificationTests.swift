@@ -69,7 +69,7 @@ import Testing
         #expect(
             effects.contains { effect in
                 guard case .notifyApp(_, .notification(let heard)) = effect else { return false }
-                return heard.cause == .action && heard.local == "invite" && heard.action == "accept"
+                return heard.cause == .action && heard.arrival.local == "invite" && heard.action == "accept"
             }
         )
         #expect(effects.contains { if case .amend(record.id, .responded) = $0 { true } else { false } })

@@ -125,7 +125,7 @@ struct RelayAppValues: SettingTarget {
             }
         }
         if let feedback {
-            guard case .certificate = app.credential else {
+            guard case .certificate = app.credential.kind else {
                 throw wrong("the feedback service knows providers by their certificate: give `certificate`, not `key`")
             }
             guard !topics.isEmpty else { throw wrong("the feedback service names no topic: give `topic` too") }
@@ -156,7 +156,7 @@ struct RelayAppValues: SettingTarget {
             throw wrong("`interface` must be http2 or binary")
         }
         guard named == .binary else { return named }
-        guard case .certificate = app.credential else {
+        guard case .certificate = app.credential.kind else {
             throw wrong("the binary interface knows providers by their certificate: give `certificate`, not `key`")
         }
         guard service != nil else {
@@ -170,7 +170,7 @@ struct RelayAppValues: SettingTarget {
         return named
     }
 
-    private func credential(_ wrong: (String) -> CommandError) throws -> RelayApp.Credential {
+    private func credential(_ wrong: (String) -> CommandError) throws -> ProviderCredential {
         switch (certificate, key) {
         case (let certificate?, nil): return .certificate(pem: try SafeFile.read(certificate, isSecret: true))
         case (nil, let key?):

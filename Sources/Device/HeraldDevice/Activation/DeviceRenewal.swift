@@ -16,36 +16,11 @@ public struct DeviceRenewal: Sendable {
     /// The longest pause between two looks at the clock, because timers stop while the machine sleeps.
     static let longestSleep = Duration.seconds(600)
 
-    private let folder: DeviceFolder
-    private let clock: any WallClock
-    private let sleep: @Sendable (Duration) async throws -> Void
-    private let random: @Sendable () -> Double
-    private let renew: @Sendable () async throws -> DeviceCredential
-
-    /// Renews the certificate of a folder.
-    public init(folder: DeviceFolder) {
-        self.init(
-            folder: folder,
-            clock: MachineClock(),
-            sleep: { try await Task.sleep(for: $0) },
-            random: { .random(in: 0...1) },
-            renew: { try await folder.renew() }
-        )
-    }
-
-    init(
-        folder: DeviceFolder,
-        clock: any WallClock,
-        sleep: @escaping @Sendable (Duration) async throws -> Void,
-        random: @escaping @Sendable () -> Double,
-        renew: @escaping @Sendable () async throws -> DeviceCredential
-    ) {
-        self.folder = folder
-        self.clock = clock
-        self.sleep = sleep
-        self.random = random
-        self.renew = renew
-    }
+    let folder: DeviceFolder
+    let clock: any WallClock
+    let sleep: @Sendable (Duration) async throws -> Void
+    let random: @Sendable () -> Double
+    let renew: @Sendable () async throws -> DeviceCredential
 
     /// Renews when it is due, until the task is cancelled.
     ///
@@ -85,6 +60,19 @@ public struct DeviceRenewal: Sendable {
 
     private func plan() throws -> RenewalPlan? {
         try folder.validity().map { RenewalPlan(begins: $0.begins, expires: $0.expires, random: random()) }
+    }
+}
+
+extension DeviceRenewal {
+    /// Renews the certificate of a folder.
+    public init(folder: DeviceFolder) {
+        self.init(
+            folder: folder,
+            clock: MachineClock(),
+            sleep: { try await Task.sleep(for: $0) },
+            random: { .random(in: 0...1) },
+            renew: { try await folder.renew() }
+        )
     }
 }
 

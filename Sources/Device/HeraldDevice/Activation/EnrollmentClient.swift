@@ -17,12 +17,7 @@ struct EnrollmentClient: Sendable {
     private let address: ServiceAddress
     private let exchange: HTTPExchange
 
-    /// Creates a client; does not connect.
-    /// - Parameters:
-    ///   - address: The activation listener.
-    ///   - authorities: The authorities to trust; nil for any certificate.
-    ///   - credential: The device's certificate and key; nil for none.
-    ///   - timeout: Timeout of each request.
+    /// Creates a client, which trusts any certificate if `authorities` is nil; `timeout` is that of each request.
     /// - Throws: ``EnrollmentError``.
     init(
         _ address: ServiceAddress,

@@ -124,8 +124,12 @@ public final class DeviceClient: ServiceConnection {
         // A folder that cannot be read now leaves what was read before.
         try? readFolder()
         return state.withLock { state in
-            let address = state.addresses[place % state.addresses.count]
-            return DeviceConnector(configuration, address, context: state.context, expires: state.credential.expires)
+            DeviceConnector(
+                configuration: configuration,
+                address: state.addresses[place % state.addresses.count],
+                context: state.context,
+                expires: state.credential.expires
+            )
         }
     }
 

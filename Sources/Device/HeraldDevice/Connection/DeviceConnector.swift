@@ -12,18 +12,11 @@ struct DeviceConnector {
         "check that this is the device's own service and its port for devices (device-port), and get another certificate from it "
         + "(`herald agent activate --replace`)"
 
-    private let configuration: DeviceConfiguration
-    private let address: HostPort
+    let configuration: DeviceConfiguration
+    let address: HostPort
     let context: NIOSSLContext
     /// The end of the device's certificate.
-    private let expires: WallTime
-
-    init(_ configuration: DeviceConfiguration, _ address: HostPort, context: NIOSSLContext, expires: WallTime) {
-        self.configuration = configuration
-        self.address = address
-        self.context = context
-        self.expires = expires
-    }
+    let expires: WallTime
 
     /// Connects, and reads until the connection ends; each permit allows one more chunk of bytes.
     func read(

@@ -39,7 +39,6 @@ struct KeepAliveMonitor: Sendable {
         lastLook = now
     }
 
-    /// The time of the next look.
     var nextLook: Instant {
         var next = lastLook + KeepAliveMonitor.look
         if let asked {

@@ -9,7 +9,6 @@ struct ReconnectLoop {
     private var iterator: AsyncStream<ConnectionInput>.Iterator
     private let inputs: AsyncStream<ConnectionInput>.Continuation
     private var reconnection: ReconnectionPolicy
-    /// The number of the current attempt.
     private var attempt = 0
     /// The address of the attempt, counted from the preferred one.
     private var place = 0

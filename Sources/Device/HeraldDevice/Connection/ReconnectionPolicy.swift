@@ -40,7 +40,6 @@ struct ReconnectionPolicy: Sendable {
         budget = AttemptBudget(perHour: limits.attemptsPerHour, burst: limits.burst, now: now)
     }
 
-    /// Notes an attempt.
     mutating func attempt(at now: Instant) {
         budget.take(at: now)
     }

@@ -25,18 +25,15 @@ public struct SeenNotifications: Hashable, Sendable {
 
         fileprivate init?(_ text: String) {
             let parts = text.split(separator: "/", omittingEmptySubsequences: false)
-            guard parts.count == 2, let id = NotificationID(parts[0]), parts[1].utf8.count == 64 else { return nil }
-            let digits = parts[1].compactMap { $0.hexDigitValue }
-            guard digits.count == 64 else { return nil }
+            guard parts.count == 2, let id = NotificationID(parts[0]), let digest = Hex.bytes(parts[1]),
+                digest.count == 32
+            else { return nil }
             self.id = id
-            digest = stride(from: 0, to: 64, by: 2).map { UInt8(digits[$0] << 4 | digits[$0 + 1]) }
+            self.digest = digest
         }
 
         /// `<apns-id>/<64 hexadecimal digits>`.
-        fileprivate var text: String {
-            let digits = Array("0123456789abcdef")
-            return "\(id)/" + String(digest.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 0xF)]] })
-        }
+        fileprivate var text: String { "\(id)/\(Hex.text(digest))" }
     }
 
     /// The most notifications to remember.

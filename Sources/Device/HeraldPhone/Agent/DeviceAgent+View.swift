@@ -36,11 +36,7 @@ extension DeviceAgent: DeviceView {
 
     /// Installs a copy of the bundle at a path.
     ///
-    /// It replaces the app with its identifier, which keeps permission and token.
-    /// - Parameters:
-    ///   - path: The bundle's folder.
-    ///   - allow: The user's permission; nil to ask the user.
-    /// - Returns: The app.
+    /// It replaces the app with its identifier, which keeps permission and token. Without `allow`, the user is asked.
     /// - Throws: ``BundleError``, ``DeviceError/Code/notPossible``, ``DeviceError/Code/badFolder``.
     @discardableResult
     public func install(bundle path: String, allow: Set<NotificationKind>? = nil) throws -> Topic {
@@ -61,10 +57,7 @@ extension DeviceAgent: DeviceView {
         return topic
     }
 
-    /// Installs an app without a bundle.
-    /// - Parameters:
-    ///   - topic: The topic; an installed app is unchanged.
-    ///   - allow: The user's permission; nil to ask the user.
+    /// Installs an app without a bundle, unless it is installed; without `allow`, the user is asked.
     /// - Throws: ``DeviceError/Code/notPossible``, ``DeviceError/Code/badFolder``.
     public func install(topic: Topic, allow: Set<NotificationKind>? = nil) throws {
         try apply { phone, now in

@@ -1,6 +1,6 @@
 import Foundation
 public import HeraldDevice
-package import HeraldModel
+import HeraldModel
 
 /// A simulated device: shows notifications according to its settings, language and state, and runs apps.
 ///
@@ -51,26 +51,13 @@ public actor DeviceAgent {
     var peers: [Topic: LocalPeer] = [:]
     var connections = 0
 
-    /// Creates a device.
-    /// - Parameters:
-    ///   - connection: Its connection, without apps.
-    ///   - device: Its identifier.
-    ///   - service: The service as `host:port`, for people.
-    ///   - folder: The folder of its apps and state; nil for a device that keeps nothing.
+    /// Creates a device on a connection without apps; without a folder for its apps and state it keeps nothing.
+    ///
+    /// `device` is its identifier, and `service` is `host:port`, for people.
     /// - Throws: ``DeviceError/Code/badFolder``, ``DeviceError/Code/folderInUse``.
     public init(connection: any ServiceConnection, device: String, service: String, folder: String? = nil) throws {
-        try self.init(connection: connection, device: device, service: service, folder: folder, clock: MachineClock())
-    }
-
-    package init(
-        connection: any ServiceConnection,
-        device: String,
-        service: String,
-        folder: String?,
-        clock: any WallClock
-    ) throws {
         let folder = try folder.map { try AgentFolder($0) } ?? .temporary()
-        try self.init(connection: connection, device: device, service: service, folder: folder, clock: clock)
+        try self.init(connection: connection, device: device, service: service, folder: folder, clock: MachineClock())
     }
 
     init(

@@ -30,13 +30,7 @@ public struct VirtualDevice: Sendable {
         try await agent.install(bundle: path, allow: allow)
     }
 
-    /// Delivers a notification, as the service would.
-    /// - Parameters:
-    ///   - payload: The payload's bytes.
-    ///   - topic: The app.
-    ///   - pushType: Its `apns-push-type`.
-    ///   - collapseID: Its `apns-collapse-id`.
-    ///   - id: Its `apns-id`. A duplicate is not shown again.
+    /// Delivers a notification, as the service would; one with the `apns-id` of another is not shown again.
     /// - Returns: The display record; nil for an app that is not installed, and for a duplicate.
     /// - Throws: ``DeviceError/Code/badFolder``.
     public func receive(
@@ -65,12 +59,9 @@ public struct VirtualDevice: Sendable {
 }
 
 /// Runs `body` with a virtual device.
-/// - Parameters:
-///   - folder: The folder of its apps and state; nil for a device that keeps nothing.
-///   - connection: Its connection to a service; nil for a device that only gets the notifications of
-///     ``VirtualDevice/receive(_:for:pushType:collapseID:id:)``.
-///   - body: The test.
-/// - Returns: The result of `body`.
+///
+/// Without a folder it keeps nothing. Without a connection it only gets the notifications of
+/// ``VirtualDevice/receive(_:for:pushType:collapseID:id:)``.
 /// - Throws: ``DeviceError``, and the error of `body`.
 public func withVirtualDevice<Result: Sendable>(
     folder: String? = nil,

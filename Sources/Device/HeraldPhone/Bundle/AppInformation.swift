@@ -16,7 +16,6 @@ struct AppInformation: Codable, Hashable, Sendable {
     var wants = NotificationKind.allCases
     /// The app's own page (`HeraldScreenURL`).
     var screenURL: String?
-    /// The icon file.
     var icon: String?
     var programs: Set<ProgramEvent> = []
     var hasBundle = false

@@ -49,19 +49,11 @@ struct BinaryPropertyList {
             bytes: bytes,
             file: file,
             room: limit,
+            textRoom: 8 * max(bytes.count, 1 << 20),
             referenceSize: referenceSize,
             offsets: offsets
         )
         return try list.object(top, depth: 1)
-    }
-
-    private init(bytes: [UInt8], file: String, room: Int, referenceSize: Int, offsets: [Int]) {
-        self.bytes = bytes
-        self.file = file
-        self.room = room
-        textRoom = 8 * max(bytes.count, 1 << 20)
-        self.referenceSize = referenceSize
-        self.offsets = offsets
     }
 
     private var damaged: BundleError { BundleError(file, "is a damaged binary property list") }

@@ -1,3 +1,5 @@
+import HeraldModel
+
 /// Reads the text format of `Localizable.strings`: `"key" = "value";`, with comments and escapes, in UTF-8 or UTF-16.
 struct StringsFile {
     private let file: String
@@ -71,13 +73,8 @@ struct StringsFile {
     }
 
     private static func isBare(_ unit: UInt16) -> Bool {
-        switch UInt8(exactly: unit) ?? 0 {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"), UInt8(ascii: "."), UInt8(ascii: "$"),
-            UInt8(ascii: "/"), UInt8(ascii: ":"), UInt8(ascii: "-"):
-            true
-        default: false
-        }
+        guard let byte = UInt8(exactly: unit) else { return false }
+        return byte.isASCIINameByte || "$/:".utf8.contains(byte)
     }
 
     private mutating func quoted() throws -> String {

@@ -29,12 +29,9 @@ public struct PayloadCheck: Sendable {
     /// The findings.
     public let findings: [Finding]
 
-    /// Checks a payload.
-    /// - Parameters:
-    ///   - payload: Its bytes, as they would be sent.
-    ///   - declared: Its `apns-push-type`; nil if the request has none, which is checked as an alert.
-    ///   - bundle: The app, for its texts and sounds.
-    ///   - now: The time, in UNIX seconds.
+    /// Checks a payload as it would be sent; without a declared push type it is checked as an alert.
+    ///
+    /// `bundle` is the app, for its texts and sounds, and `now` the time in UNIX seconds.
     public init(_ payload: [UInt8], pushType declared: PushType?, bundle: AppBundle? = nil, now: Double) {
         let pushType = declared ?? .alert
         self.pushType = pushType

@@ -2,7 +2,6 @@ import HeraldJSON
 
 /// Finds data that should not be in a payload: personal data and secrets.
 enum PersonalData {
-    /// The most findings.
     static let maximumFindings = 10
 
     /// The findings, at most one for each place.

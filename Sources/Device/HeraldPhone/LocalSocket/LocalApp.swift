@@ -71,45 +71,19 @@ public struct LocalApp: Sendable {
     }
 
     /// Events in the order in which the agent sent them; for one reader.
-    public struct Events: AsyncSequence, Sendable {
-        let lines: AsyncStream<[UInt8]>
-
-        /// Creates an iterator.
-        public func makeAsyncIterator() -> Iterator {
-            Iterator(lines: lines.makeAsyncIterator())
-        }
-
-        /// Reads events.
-        public struct Iterator: AsyncIteratorProtocol {
-            var lines: AsyncStream<[UInt8]>.Iterator
-
-            /// The next event; nil at the end.
-            public mutating func next(isolation actor: isolated (any Actor)? = #isolation) async -> Event? {
-                while let line = await lines.next(isolation: actor) {
-                    if let event = Event(line) { return event }
-                }
-                return nil
-            }
-        }
-    }
+    public typealias Events = AsyncCompactMapSequence<AsyncStream<[UInt8]>, Event>
 
     /// The events, until the agent closes the connection, or 1,024 events are unread.
-    public let events: Events
+    public var events: Events { client.events.compactMap { Event($0) } }
     let topic: Topic
     let client: LocalClient
 
     /// The device on which the app runs.
     public var device: LocalDevice { LocalDevice(client: client) }
 
-    /// Runs the app.
+    /// Runs the app on the agent's socket, until `body` returns.
     ///
-    /// When `body` returns, the app is not running any more.
-    /// - Parameters:
-    ///   - topic: The app's bundle identifier; an app that is not installed is installed.
-    ///   - wants: The permission that it requests.
-    ///   - socket: The path of the agent's socket.
-    ///   - body: The app.
-    /// - Returns: The result of `body`.
+    /// An app that is not installed is installed, and requests the permission that it `wants`.
     /// - Throws: ``DeviceError/Code/unreachable``, ``DeviceError/Code/notPossible``, and the error of `body`.
     public static func run<Result: Sendable>(
         _ topic: Topic,
@@ -122,7 +96,7 @@ public struct LocalApp: Sendable {
             try await client.ask([
                 "do": .string("register"), "topic": .string(topic.name), "wants": .array(kinds),
             ])
-            return try await body(LocalApp(events: Events(lines: client.events), topic: topic, client: client))
+            return try await body(LocalApp(topic: topic, client: client))
         }
     }
 

@@ -16,9 +16,7 @@ package final class LocalClient: Sendable {
 
     private struct State {
         var lastID = 0
-        var waiting: [Int: CheckedContinuation<JSON.Object, any Error>] = [:]
-        /// Answers that arrived before their request waited for them.
-        var early: [Int: JSON.Object] = [:]
+        var waiting: [Int: AsyncStream<JSON.Object>.Continuation] = [:]
         var isClosed = false
         var reason = LocalClient.gone
     }
@@ -77,31 +75,22 @@ package final class LocalClient: Sendable {
     /// the connection is closed.
     @discardableResult
     package func ask(_ request: JSON.Object) async throws -> JSON.Object {
+        // Before the request is sent: its answer may come at once.
+        let (answers, waiting) = AsyncStream<JSON.Object>.makeStream()
         let id = state.withLock { state in
             state.lastID += 1
+            if state.isClosed { waiting.finish() } else { state.waiting[state.lastID] = waiting }
             return state.lastID
         }
+        defer { state.withLock { _ = $0.waiting.removeValue(forKey: id) } }
         var request = request
         request["id"] = .number(JSON.Number(id))
-        let line = LocalMessage.line(request)
         do {
-            try await outbound.write(ByteBuffer(bytes: line))
+            try await outbound.write(ByteBuffer(bytes: LocalMessage.line(request)))
         } catch {
             throw state.withLock { $0.reason }
         }
-        let answer = try await withCheckedThrowingContinuation { continuation in
-            let refusal: DeviceError? = state.withLock { state in
-                if state.isClosed { return state.reason }
-                // The answer may already be here.
-                if let answer = state.early.removeValue(forKey: id) {
-                    continuation.resume(returning: answer)
-                } else {
-                    state.waiting[id] = continuation
-                }
-                return nil
-            }
-            if let refusal { continuation.resume(throwing: refusal) }
-        }
+        guard let answer = await answers.first(where: { _ in true }) else { throw state.withLock { $0.reason } }
         if let words = answer["error"]?.text { throw DeviceError(.notPossible, words) }
         return answer
     }
@@ -133,12 +122,7 @@ package final class LocalClient: Sendable {
             guard case .dropped = event.yield(line) else { return true }
             return end(DeviceError(.unreachable, "disconnected: \(Self.maximumUnread) events were not read"))
         }
-        let waiting = state.withLock { state in
-            let waiting = state.waiting.removeValue(forKey: id)
-            if waiting == nil { state.early[id] = members }
-            return waiting
-        }
-        waiting?.resume(returning: members)
+        state.withLock { $0.waiting[id] }?.yield(members)
         return true
     }
 
@@ -150,12 +134,11 @@ package final class LocalClient: Sendable {
     }
 
     private func close() {
-        let (waiting, reason) = state.withLock { state in
+        let waiting = state.withLock { state in
             state.isClosed = true
-            defer { state.waiting = [:] }
-            return (state.waiting, state.reason)
+            return state.waiting
         }
-        for continuation in waiting.values { continuation.resume(throwing: reason) }
+        for continuation in waiting.values { continuation.finish() }
         event.finish()
     }
 }

@@ -21,21 +21,13 @@ public struct LocalDevice: Sendable {
         try await client.ask(["do": .string("watch")])
     }
 
-    /// The display record of a remote notification.
-    /// - Parameters:
-    ///   - id: Its `apns-id`.
-    ///   - time: How long to wait for the notification, at most 600 s.
-    /// - Returns: The record.
+    /// The display record of the remote notification with an `apns-id`; waits for it if asked, at most 600 s.
     /// - Throws: ``DeviceError/Code/notPossible`` if it has not arrived by then; ``DeviceError/Code/unreachable``.
     public func displayRecord(of id: NotificationID, within time: Duration = .zero) async throws -> DisplayRecord {
         try await displayRecord("apns_id", id.description, time)
     }
 
-    /// The newest display record of a local notification.
-    /// - Parameters:
-    ///   - name: Its identifier.
-    ///   - time: How long to wait until it is shown, at most 600 s.
-    /// - Returns: The record.
+    /// The newest display record of the local notification with an identifier; waits for it if asked, at most 600 s.
     /// - Throws: ``DeviceError/Code/notPossible`` if it was not shown by then; ``DeviceError/Code/unreachable``.
     public func displayRecord(ofLocal name: String, within time: Duration = .zero) async throws -> DisplayRecord {
         try await displayRecord("notification", name, time)

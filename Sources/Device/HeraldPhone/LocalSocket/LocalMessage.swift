@@ -21,16 +21,17 @@ enum LocalMessage {
             let topic = JSON.string(channel.topic.name)
             return event("channel", ["topic": topic, "channel": .string(channel.id), "refused": refused])
         case .notification(let notification):
+            let arrival = notification.arrival
             var members: JSON.Object = [
-                "event": .string("notification"), "topic": .string(notification.topic.name),
-                "apns_id": notification.apnsID.map { .string($0) } ?? .null,
+                "event": .string("notification"), "topic": .string(arrival.topic.name),
+                "apns_id": arrival.apnsID.map { .string($0) } ?? .null,
                 "why": .string(notification.cause.rawValue), "state": .string(notification.state.rawValue),
             ]
-            if let channel = notification.channel { members["channel"] = .string(channel) }
-            if let local = notification.local { members["local"] = .string(local) }
+            if let channel = arrival.channel { members["channel"] = .string(channel) }
+            if let local = arrival.local { members["local"] = .string(local) }
             if let action = notification.action { members["action"] = .string(action) }
             if let text = notification.text { members["text"] = .string(text) }
-            return line(members, payload: notification.payload)
+            return line(members, payload: Array(arrival.payload))
         }
     }
 

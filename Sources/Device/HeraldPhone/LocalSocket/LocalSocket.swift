@@ -7,7 +7,6 @@ import NIOPosix
 struct LocalSocket: Sendable {
     /// The longest line of a request, in bytes.
     static let maximumLineBytes = 64 << 10
-    /// The most connections at once.
     static let maximumConnections = 64
     /// The time for the last answers after the peer has closed its side.
     static let closeTimeout = Duration.seconds(10)

@@ -307,11 +307,7 @@ extension Phone {
     ) -> PhoneEffect {
         let app = state.apps[index]
         let notification = AppNotification(
-            topic: arrival.topic,
-            apnsID: arrival.apnsID,
-            local: arrival.local,
-            channel: arrival.channel,
-            payload: Array(arrival.payload),
+            arrival: arrival,
             cause: cause,
             state: app.state,
             action: action,

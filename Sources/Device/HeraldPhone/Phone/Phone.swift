@@ -54,7 +54,7 @@ struct Phone {
     }
 
     func snapshot(_ now: WallTime) -> PhoneSnapshot {
-        PhoneSnapshotBuilder(self).snapshot(at: now)
+        PhoneSnapshotBuilder(phone: self).snapshot(at: now)
     }
 
     /// Starts the device: repeats requests that the service may not have received, and resumes unfinished runs.

@@ -51,11 +51,7 @@ enum AppMessage: Hashable, Sendable {
 
 /// A notification for an app on the local socket.
 struct AppNotification: Hashable, Sendable {
-    var topic: Topic
-    var apnsID: String?
-    var local: String?
-    var channel: String?
-    var payload: [UInt8]
+    var arrival: PhoneState.Arrival
     var cause: LocalApp.Cause
     var state: AppState
     var action: String?

@@ -3,11 +3,7 @@ import HeraldModel
 
 /// Builds the snapshot of a phone.
 struct PhoneSnapshotBuilder {
-    private let phone: Phone
-
-    init(_ phone: Phone) {
-        self.phone = phone
-    }
+    let phone: Phone
 
     func snapshot(at now: WallTime) -> PhoneSnapshot {
         let state = phone.state

@@ -40,10 +40,8 @@ struct FormatSpecifier: Hashable {
 
     /// The number of its argument, from 1, and at most ``highestPosition``; nil for the next argument.
     var position: Int?
-    /// Its meaning.
     var kind: Kind
 
-    /// The highest number of an argument.
     static let highestPosition = 999
 }
 

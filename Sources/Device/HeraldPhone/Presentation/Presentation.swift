@@ -75,69 +75,40 @@ public struct Presentation: Hashable, Sendable {
         public var dismissalDate: Double?
     }
 
-    /// A reason why something does not happen.
+    /// A reason why something does not happen, in words.
     public enum Reason: String, Hashable, Sendable, CaseIterable, Codable {
-        /// The payload is not a JSON object.
         case unreadable = "the payload is not a JSON object"
-        /// The payload is nested too deep.
         case tooDeep = "the payload is nested deeper than 500 levels"
-        /// The payload has no `aps` dictionary.
         case noAps = "the payload has no aps dictionary"
-        /// The system does not show this push type.
         case notShown = "the system does not show this push type, and delivers it to the app's extension"
-        /// The app is in the foreground.
         case foreground = "the app is in the foreground: it gets the payload and decides itself"
         /// It is silent: it only wakes the app.
         case silent = "it is silent"
-        /// There is no alert.
         case noText = "it has no text to show"
-        /// The alert is neither a string nor a dictionary.
         case badAlert = "aps.alert is neither a string nor a dictionary"
-        /// The user switched alerts off.
         case alertsOff = "the user switched alerts off"
-        /// The user's style for the app's alerts is ``AlertStyle/none``.
         case noStyle = "the user's alert style for the app is none"
-        /// The badge is not a number that an icon can show.
         case badBadge = "aps.badge is not a whole number from 0 to 999999999: it is ignored"
-        /// The user switched badges off.
         case badgesOff = "the user switched badges off"
-        /// The user switched sounds off.
         case soundsOff = "the user switched sounds off"
-        /// The device is muted.
         case muted = "the device is muted"
-        /// A Focus is on.
         case focused = "a Focus is on"
-        /// It is passive.
         case passive = "a passive notification makes no sound"
-        /// The sound file does not exist.
         case noSuchSound = "the bundle has no such sound file: the default sound is played"
-        /// The sound file cannot be played.
         case unplayableSound = "the sound file cannot be played: the default sound is played"
         /// The volume of a critical sound is not a number from 0 to 1; the nearest is played.
         case badVolume = "the volume of the sound is not a number from 0 to 1"
-        /// The app does not declare the background mode.
         case noBackgroundMode = "the app is not woken: UIBackgroundModes lacks remote-notification"
-        /// The user ended the app.
         case endedByUser = "the app is not woken: the user ended it"
-        /// There is no alert that a service extension could change.
         case nothingToChange = "the service extension does not run: there is no alert to change"
-        /// The activity does not exist.
         case noActivity = "there is no Live Activity to change"
-        /// The activity shows newer content.
         case olderThanShown = "its timestamp is older than what the Live Activity shows"
-        /// The timestamp is not a time.
         case badTimestamp = "aps.timestamp is not a time in UNIX seconds: it is ignored"
-        /// The stale date is not a time.
         case badStaleDate = "aps.stale-date is not a time in UNIX seconds: it is ignored"
-        /// The dismissal date is not a time.
         case badDismissalDate = "aps.dismissal-date is not a time in UNIX seconds: it is ignored"
-        /// The event is missing or unknown.
         case badEvent = "aps.event is none of start, update and end"
-        /// The channel is not an identifier.
         case badChannel = "aps.input-push-channel is not a channel, 24 characters of base64: it is ignored"
-        /// A broadcast names the event start.
         case startByBroadcast = "a broadcast cannot start a Live Activity"
-        /// The start lacks required keys.
         case incompleteStart = "a start needs attributes-type, attributes and content-state"
     }
 

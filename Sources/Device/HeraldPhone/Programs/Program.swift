@@ -1,5 +1,6 @@
 import CPosix
 import Foundation
+import HeraldModel
 import Synchronization
 
 /// One run of a program: without a shell, in its own session, and without the agent's descriptors and environment.
@@ -229,12 +230,8 @@ private struct ProgramIO {
             ]
             // After SIGKILL, only its end is waited for.
             let left = signal == SIGKILL ? Duration.seconds(1) : deadline - .now
-            let milliseconds = max(
-                0,
-                left.components.seconds * 1000 + left.components.attoseconds / 1_000_000_000_000_000
-            )
-            poll(&ends, nfds_t(ends.count), Int32(clamping: milliseconds + 1))
-            if ends[0].revents != 0 { _ = Self.drain(wakePipe.reader) { _ in } }
+            poll(&ends, nfds_t(ends.count), Int32(clamping: max(0, left.wholeMilliseconds) + 1))
+            if ends[0].revents != 0 { _ = Self.drain(wakePipe.reader) }
             read(stdout, stderr)
             feed(stdin)
             let isLate = ContinuousClock.now >= deadline
@@ -261,36 +258,28 @@ private struct ProgramIO {
     }
 
     private mutating func read(_ stdout: Pipe, _ stderr: Pipe) {
-        let limit = limits.outputBytes
-        var (output, isTooLong, errors) = (output, isTooLong, errors)
-        if Self.drain(
-            stdout.reader,
-            { bytes in
-                let room = limit - output.count
-                if bytes.count > room { isTooLong = true }
-                output += bytes.prefix(max(0, room))
-            }
-        ) {
-            stdout.closeReader()
-        }
-        if Self.drain(stderr.reader, { bytes in errors = (errors + bytes).suffix(4096) }) {
-            stderr.closeReader()
-        }
-        (self.output, self.isTooLong, self.errors) = (output, isTooLong, errors)
+        let (written, isOver) = Self.drain(stdout.reader)
+        let room = max(0, limits.outputBytes - output.count)
+        if written.count > room { isTooLong = true }
+        output += written.prefix(room)
+        if isOver { stdout.closeReader() }
+        let (complaint, isSilent) = Self.drain(stderr.reader)
+        errors = Array((errors + complaint).suffix(4096))
+        if isSilent { stderr.closeReader() }
     }
 
-    /// Reads the available bytes, at most a mebibyte.
-    /// - Returns: Whether the end was reached.
-    private static func drain(_ descriptor: CInt, _ take: (ArraySlice<UInt8>) -> Void) -> Bool {
-        guard descriptor >= 0 else { return false }
+    /// Reads the available bytes, at most a mebibyte, and whether they are the last.
+    private static func drain(_ descriptor: CInt) -> (bytes: [UInt8], isOver: Bool) {
+        var bytes: [UInt8] = []
+        guard descriptor >= 0 else { return (bytes, false) }
         var buffer = [UInt8](repeating: 0, count: 1 << 16)
         for _ in 0..<16 {
             let count = Foundation.read(descriptor, &buffer, buffer.count)
             if count < 0, errno == EINTR { continue }
-            if count == 0 { return true }
-            guard count > 0 else { return false }
-            take(buffer[..<count])
+            if count == 0 { return (bytes, true) }
+            guard count > 0 else { break }
+            bytes += buffer[..<count]
         }
-        return false
+        return (bytes, false)
     }
 }

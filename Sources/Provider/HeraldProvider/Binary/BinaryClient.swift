@@ -2,10 +2,6 @@ import CoreMetrics
 import NIOCore
 
 /// Makes a client, passes it to `body`, and shuts it down when `body` returns or throws.
-/// - Parameters:
-///   - configuration: Host, port, certificate and limits.
-///   - body: Uses the client. The client is not usable after `body` ends.
-/// - Returns: The result of `body`.
 /// - Throws: The errors of ``BinaryClient/init(_:)`` and of `body`.
 public func withBinaryClient<Result: Sendable>(
     _ configuration: BinaryClientConfiguration,

@@ -48,9 +48,7 @@ struct BinaryHistory<Item> {
     /// Identifier of the checkpoint, once written; nothing may follow it.
     private(set) var checkpoint: UInt32?
 
-    /// - Parameters:
-    ///   - limit: Maximum number of unconfirmed notifications.
-    ///   - lastIdentifier: Identifier before the first one to assign, for tests.
+    /// `limit` is the most unconfirmed notifications, `lastIdentifier` the one before the first to assign, for tests.
     init(limit: Int, lastIdentifier: UInt32 = 0) {
         self.limit = limit
         self.lastIdentifier = lastIdentifier

@@ -26,9 +26,7 @@ public struct BinaryRequest: Hashable, Sendable {
         self.payload = payload
     }
 
-    /// Encodes the request.
-    /// - Parameter limit: Maximum length of the payload, in bytes.
-    /// - Returns: The notification; its identifier is nil if the sender chose none.
+    /// Encodes the request, whose payload has at most `limit` bytes; the identifier is nil if the sender chose none.
     /// - Throws: ``ProviderError/Code/badRequest``.
     func notification(limit: Int) throws -> BinaryNotification {
         try ProviderClient.check(payload, limit: limit)

@@ -12,7 +12,6 @@ extension ProviderClient {
     /// Sends a message to all subscribers of a channel.
     ///
     /// ``ProviderConfiguration/retry`` decides what is sent again, as for notifications.
-    /// - Parameter broadcast: The message.
     /// - Returns: The service's answer, with the `apns-request-id`.
     /// - Throws: ``ProviderError`` if there is no answer; `CancellationError`.
     public func send(_ broadcast: BroadcastRequest) async throws -> PushAnswer {
@@ -52,10 +51,7 @@ extension ProviderClient {
         return .done(ProviderChannel(id: id, storage: storage))
     }
 
-    /// Reads a channel.
-    /// - Parameters:
-    ///   - id: The channel's identifier.
-    ///   - app: The app's bundle identifier, without a suffix.
+    /// Reads a channel of an app, whose bundle identifier is without a suffix.
     /// - Returns: The channel, or the refusal.
     /// - Throws: ``ProviderError`` if there is no answer; `CancellationError`.
     public func channel(_ id: String, of app: Topic) async throws -> ChannelAnswer<ProviderChannel> {
@@ -67,10 +63,7 @@ extension ProviderClient {
         return .done(ProviderChannel(id: id, storage: storage))
     }
 
-    /// Deletes a channel; messages in flight still arrive.
-    /// - Parameters:
-    ///   - id: The channel's identifier.
-    ///   - app: The app's bundle identifier, without a suffix.
+    /// Deletes a channel of an app, whose bundle identifier is without a suffix; messages in flight still arrive.
     /// - Returns: The identifier, or the refusal.
     /// - Throws: ``ProviderError`` if there is no answer; `CancellationError`.
     public func deleteChannel(_ id: String, of app: Topic) async throws -> ChannelAnswer<String> {
@@ -114,14 +107,15 @@ extension ProviderClient {
         var head = head(method, path: path)
         head.add("apns-request-id", isIndexed: false) { $0 += id.canonicalBytes }
         addFields(&head)
-        let execution = try execution(
-            id,
-            head,
-            body,
+        let content = RequestContent(
+            id: id,
+            head: head,
+            body: body,
             answerLimit: answerLimit,
             identifier: "apns-request-id",
             isNotification: isNotification
         )
+        let execution = try execution(content)
         return (try await finish(execution, from: .again(after: .zero)).get(), execution.answer)
     }
 }

@@ -16,9 +16,7 @@ struct Connector: Sendable {
     let tunnel: ProviderProxy.Tunnel?
     let timeout: Duration
 
-    /// - Parameters:
-    ///   - configuration: Host, address, credential and proxy.
-    ///   - protocols: Protocols to offer by ALPN.
+    /// Makes a connector, which offers `protocols` by ALPN.
     /// - Throws: ``ProviderError`` if the credential, the authority or the proxy is unusable.
     init(_ configuration: ProviderConfiguration, protocols: [String] = []) throws {
         eventLoop = MultiThreadedEventLoopGroup.singleton.next()

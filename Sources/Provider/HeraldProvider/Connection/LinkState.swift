@@ -39,11 +39,7 @@ struct LinkState {
         lastRead = now
     }
 
-    /// Number of further requests that it takes now.
-    /// - Parameters:
-    ///   - streamLimit: Limit of the service.
-    ///   - openStreams: Number of requests in flight.
-    /// - Returns: 0 if it is not usable.
+    /// Number of further requests that it takes now; 0 if it is not usable.
     func room(streamLimit: Int, openStreams: Int) -> Int {
         guard phase == .open, !isProbing else { return 0 }
         return max(0, min(streamLimit, limits.streams) - openStreams)

@@ -3,11 +3,7 @@ import NIOSSL
 
 /// TLS of a provider: verifies the service by chain and name, presents the certificate if there is one.
 enum ProviderTLS {
-    /// Makes the TLS context of a configuration.
-    /// - Parameters:
-    ///   - configuration: Authorities and credential.
-    ///   - protocols: Protocols to offer by ALPN.
-    /// - Returns: The context.
+    /// Makes the TLS context of a configuration, which offers `protocols` by ALPN.
     /// - Throws: ``ProviderError/Code/badCredential``, ``ProviderError/Code/badAuthority``.
     static func context(_ configuration: ProviderConfiguration, protocols: [String] = []) throws -> NIOSSLContext {
         var tls = TLSConfiguration.makeClientConfiguration()

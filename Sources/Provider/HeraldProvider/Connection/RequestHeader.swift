@@ -41,11 +41,4 @@ struct RequestHeader: Sendable {
     private static func isMalformed(_ value: ArraySlice<UInt8>) -> Bool {
         value.contains { $0 < 0x20 || $0 == 0x7F } || value.first == 0x20 || value.last == 0x20
     }
-
-    /// The fields as text, for tests; never log them: one may be a provider token.
-    var lines: [String] {
-        fields.map { field in
-            "\(field.name): \(String(decoding: values[field.start..<field.start + field.count], as: UTF8.self))"
-        }
-    }
 }

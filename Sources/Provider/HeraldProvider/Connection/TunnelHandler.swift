@@ -19,11 +19,9 @@ final class TunnelHandler: ChannelInboundHandler, RemovableChannelHandler {
     private var answer = ByteBuffer()
     private var timer: Scheduled<Void>?
 
-    /// - Parameters:
-    ///   - tunnel: The proxy.
-    ///   - target: The service, whose name the proxy resolves.
-    ///   - timeout: Time limit for the proxy's answer.
-    ///   - opened: Told when there is a tunnel, or a ``ProviderError``; it is always told.
+    /// The proxy resolves the name of `target`, and answers within `timeout`.
+    ///
+    /// `opened` is always told: that there is a tunnel, or a ``ProviderError``.
     init(_ tunnel: ProviderProxy.Tunnel, to target: HostPort, timeout: TimeAmount, opened: EventLoopPromise<Void>) {
         self.tunnel = tunnel
         self.target = target

@@ -22,12 +22,8 @@ struct ConnectPlan {
     }
 
     /// Decides whether to open another connection.
-    /// - Parameters:
-    ///   - isShort: Whether requests wait without a free stream.
-    ///   - usable: Number of open connections that take requests.
-    ///   - opening: Number of connections that are being opened.
-    ///   - now: Current time.
-    /// - Returns: The next step.
+    ///
+    /// `isShort`: requests wait without a free stream. `usable` connections take requests, `opening` ones do not yet.
     mutating func step(isShort: Bool, usable: Int, opening: Int, now: NIODeadline) -> Step {
         guard isShort else {
             shortSince = nil

@@ -6,7 +6,6 @@ protocol CallOutcome: Sendable {
     static var cancelled: Self { get }
 }
 
-/// Progress of a call.
 enum CallStage {
     /// Not yet received by the dispatcher.
     case new

@@ -48,12 +48,7 @@ public struct LiveActivity: Sendable {
         content = try JSON.Object(of: contentState, "the content state")
     }
 
-    /// Makes the start of an activity.
-    /// - Parameters:
-    ///   - attributesType: Name of the Swift type of the attributes.
-    ///   - attributes: Attributes that never change.
-    ///   - contentState: Initial content.
-    ///   - timestamp: Time of the content.
+    /// Makes the start of an activity, whose attributes have a Swift type of that name and never change.
     /// - Throws: ``ProviderError/Code/badRequest`` if attributes or content do not encode to a JSON object.
     public init(
         starting attributesType: String,

@@ -85,9 +85,8 @@ extension Payload {
     }
 
     /// Encodes the payload as compact JSON, with custom data beside `aps`.
-    /// - Parameters:
-    ///   - pushType: Push type, which sets the maximum length.
-    ///   - custom: A value that encodes to a JSON object without the key `aps`.
+    ///
+    /// The push type sets the maximum length. The custom data encodes to a JSON object without the key `aps`.
     /// - Returns: A value for ``PushRequest/payload``.
     /// - Throws: ``ProviderError/Code/badRequest`` as ``encoded(for:)``, or if `custom` is not an object or has the key `aps`.
     public func encoded(for pushType: PushType, custom: some Encodable) throws -> [UInt8] {

@@ -37,20 +37,11 @@ package struct RelayAPIConfiguration: Sendable {
 ///     /v1/…                         with the bearer token
 package struct RelayAPI: Service {
     let configuration: RelayAPIConfiguration
-    let store: RelayStore
-    let health: RelayHealth
-    let clock: any WallClock
-    let logger: Logger
-    let ready: Gauge
+    let context: RelayContext
     let metrics: @Sendable () -> String
     let isOpen: @Sendable (Int) -> Void
 
-    /// Makes the listener of a relay.
-    /// - Parameters:
-    ///   - configuration: Address, token and limits.
-    ///   - relay: The relay.
-    ///   - metrics: Returns the text for Prometheus.
-    ///   - isOpen: Called with the port once it listens.
+    /// Makes the listener of a relay; `metrics` is the text for Prometheus, and `isOpen` gets the port once it listens.
     package init(
         _ configuration: RelayAPIConfiguration,
         relay: Relay,
@@ -58,11 +49,7 @@ package struct RelayAPI: Service {
         isOpen: @escaping @Sendable (Int) -> Void
     ) {
         self.configuration = configuration
-        store = relay.context.store
-        health = relay.context.health
-        clock = relay.context.clock
-        logger = relay.context.logger
-        ready = relay.context.metrics.ready
+        context = relay.context
         self.metrics = metrics
         self.isOpen = isOpen
     }
@@ -79,7 +66,7 @@ package struct RelayAPI: Service {
                 descriptors: configuration.maximumConnections
             ),
             name: "herald-relay",
-            logger: logger,
+            logger: context.logger,
             isOpen: isOpen
         )
         try await listener.run()
@@ -88,7 +75,7 @@ package struct RelayAPI: Service {
     private func router() -> Router<BasicRequestContext> {
         let router = Router(context: BasicRequestContext.self)
         router.add(
-            middleware: WebFailures(logger: logger) { error in
+            middleware: WebFailures(logger: context.logger) { error in
                 guard (error as? RelayStoreError)?.code == .unavailable else { return nil }
                 return WebRefusal(503, "the queue's database does not work at the moment: try again")
             }
@@ -99,14 +86,14 @@ package struct RelayAPI: Service {
         router.get("health") { _, _ in try report() }
         router.get("health/live") { _, _ in WebReply.live }
         router.get("metrics") { _, _ in
-            ready.record(health.problems.isEmpty ? 1 : 0)
+            context.metrics.ready.record(context.health.problems.isEmpty ? 1 : 0)
             return WebReply.metrics(metrics())
         }
         router.get("openapi.yaml") { _, _ in WebReply.bytes(PackageResources.openapi_yaml, type: "application/yaml") }
         let routes = router.group("v1")
         if let token = configuration.token {
             let routes = routes.add(middleware: BearerToken(token, place: "of --api-token"))
-            RelayRoutes(store: store, clock: clock).add(to: routes)
+            RelayRoutes(store: context.store, clock: context.clock).add(to: routes)
         } else {
             for method in WebMethods.all { routes.on("**", method: method) { _, _ -> Response in throw Self.isOff } }
         }
@@ -116,12 +103,12 @@ package struct RelayAPI: Service {
     private static let isOff = WebRefusal(404, "the API is off: start the relay with --api-token FILE")
 
     private func report() throws -> Response {
-        let problems = health.problems
+        let problems = context.health.problems
         let report = RelayReport(
             status: problems.isEmpty ? "ready" : "failing",
             problems: problems,
-            notes: health.notes,
-            oldestUnsentSeconds: health.progress?.oldestUnsentSeconds
+            notes: context.health.notes,
+            oldestUnsentSeconds: context.health.progress?.oldestUnsentSeconds
         )
         return try WebReply.json(report, status: problems.isEmpty ? .ok : .serviceUnavailable)
     }

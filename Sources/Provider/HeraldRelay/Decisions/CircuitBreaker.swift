@@ -27,7 +27,6 @@ package struct CircuitBreaker: Sendable {
         (failures, timeouts, until, reason) = (0, 0, nil, nil)
     }
 
-    /// Notes a time-out.
     package mutating func timedOut(_ reason: String, at now: ContinuousClock.Instant, share: Double) {
         timeouts += 1
         if timeouts >= CircuitBreaker.timeoutThreshold || failures > 0 { failed(reason, at: now, share: share) }

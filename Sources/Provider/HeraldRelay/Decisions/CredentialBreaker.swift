@@ -27,7 +27,6 @@ package struct CredentialBreaker: Sendable {
     private static let longestPause = Duration.seconds(60)
     /// Pause of the other rows during a probe.
     private static let probePause = Duration.seconds(2)
-    /// Time limit of a probe.
     private static let probeTimeout = Duration.seconds(90)
 
     private let backOff: RetryBackOff
@@ -58,12 +57,8 @@ package struct CredentialBreaker: Sendable {
     }
 
     /// Notes that the service refused the credential; while the pause lasts, further refusals do not count.
-    /// - Parameters:
-    ///   - topic: The topic.
-    ///   - reason: Reason string of the service.
-    ///   - since: Time of the refusal, to be shown.
-    ///   - now: Current time.
-    ///   - share: Random jitter, 0 to 1.
+    ///
+    /// `reason` is the service's word, `since` the time of the refusal, to be shown, `share` the random jitter, 0 to 1.
     /// - Returns: The rest of the pause, and whether the breaker was closed before.
     package mutating func refused(
         _ topic: Topic,

@@ -69,10 +69,8 @@ package struct DeadTokenBreaker: Sendable {
     }
 
     /// Adopts the state of the database: breakers that other relays opened, and those that an operator reset.
-    /// - Parameters:
-    ///   - found: Breakers in the database.
-    ///   - known: ``stored`` before `found` was read.
-    /// - Returns: The changes.
+    ///
+    /// `known` is ``stored`` before `found` was read.
     package mutating func reconcile(_ found: [Trip], known: [Trip]) -> (opened: [Trip], reset: [Trip]) {
         var (opened, reset): ([Trip], [Trip]) = ([], [])
         for trip in found {
@@ -91,12 +89,7 @@ package struct DeadTokenBreaker: Sendable {
         return (opened, reset)
     }
 
-    /// Counts answers.
-    /// - Parameters:
-    ///   - app: The app.
-    ///   - answers: Number of answers, dead tokens included.
-    ///   - deadTokens: Number of answers that reported a dead token.
-    ///   - now: Current time.
+    /// Counts answers, of which `deadTokens` reported a dead token.
     /// - Returns: Whether the tokens may be marked, and the trip if the breaker opened now.
     package mutating func note(
         app: String,

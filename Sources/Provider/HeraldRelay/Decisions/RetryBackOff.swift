@@ -6,11 +6,7 @@ package struct RetryBackOff: Sendable, Hashable {
     package var firstPause: Duration = .seconds(1)
     package var longestPause: Duration = .seconds(300)
 
-    /// The pause after an attempt.
-    /// - Parameters:
-    ///   - attempts: Number of attempts so far.
-    ///   - share: Random jitter, 0 to 1, for half of the pause.
-    /// - Returns: The pause.
+    /// The pause after so many attempts; `share`, 0 to 1, is the random jitter of half of it.
     package func pause(after attempts: Int, share: Double) -> Duration {
         let doublings = min(max(attempts - 1, 0), 24)
         let full = min(firstPause * (1 << doublings), longestPause)

@@ -32,13 +32,9 @@ package struct RetryRules: Sendable, Hashable {
     /// Maximum age of a row without `give_up_at`.
     package var longestLife: Duration = .seconds(86_400)
 
-    /// - Parameters:
-    ///   - result: Result of the attempt.
-    ///   - attempts: Number of attempts before it.
-    ///   - deadline: Time after which the row is not sent.
-    ///   - now: Current time.
-    ///   - share: Random jitter, 0 to 1; read if the row is tried again.
-    /// - Returns: The change to write.
+    /// The change to write after an attempt, with `attempts` before it; the row is not sent after `deadline`.
+    ///
+    /// `share`, 0 to 1, is the random jitter; it is read if the row is tried again.
     package func change(
         after result: SendResult,
         attempts: Int,

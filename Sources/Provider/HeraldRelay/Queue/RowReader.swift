@@ -42,12 +42,7 @@ struct RowReader: Sendable {
 
     var longestLife: Duration
 
-    /// Plans a row.
-    /// - Parameters:
-    ///   - row: The row.
-    ///   - now: Current time.
-    ///   - filled: The filled template; nil if there is none or it is not filled yet.
-    /// - Returns: The plan.
+    /// Plans a row; `filled` is its filled template, nil if there is none or it is not filled yet.
     func plan(_ row: QueueRow, at now: WallTime, payload filled: [UInt8]? = nil) -> RowPlan {
         do {
             return try read(row, now, filled)

@@ -2,64 +2,39 @@ import Synchronization
 
 /// Wakes one waiting task; a notification without a waiting task is remembered once.
 final class AsyncSignal: Sendable {
-    private enum State {
-        case idle
-        case set
-        case waiting(CheckedContinuation<Void, Never>)
+    private struct State {
+        var isSet = false
+        var waiting: AsyncStream<Void>.Continuation?
     }
 
-    private let state = Mutex(State.idle)
+    private let state = Mutex(State())
 
     func notify() {
-        let waiting = state.withLock { state -> CheckedContinuation<Void, Never>? in
-            switch state {
-            case .idle:
-                state = .set
-                return nil
-            case .set: return nil
-            case .waiting(let continuation):
-                state = .idle
-                return continuation
+        state.withLock { state in
+            guard let waiting = state.waiting.take() else {
+                state.isSet = true
+                return
             }
+            waiting.yield()
         }
-        waiting?.resume()
     }
 
     /// Waits for a notification, at most `longest`.
     func wait(atMost longest: Duration) async {
+        let (stream, waiting) = AsyncStream<Void>.makeStream()
+        let isSet = state.withLock { state in
+            defer { state.isSet = false }
+            if !state.isSet { state.waiting = waiting }
+            return state.isSet
+        }
+        guard !isSet else { return }
         await withTaskGroup(of: Void.self) { group in
-            group.addTask { [self] in
-                // Also ends the other task.
-                guard (try? await Task.sleep(for: longest)) != nil else { return }
-                notify()
-            }
-            group.addTask { [self] in await wait() }
+            group.addTask { for await _ in stream { return } }
+            group.addTask { try? await Task.sleep(for: longest) }
             await group.next()
             group.cancelAll()
         }
-    }
-
-    private func wait() async {
-        await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                let isSet = state.withLock { state in
-                    if case .set = state {
-                        state = .idle
-                        return true
-                    }
-                    if Task.isCancelled { return true }
-                    state = .waiting(continuation)
-                    return false
-                }
-                if isSet { continuation.resume() }
-            }
-        } onCancel: {
-            let waiting = state.withLock { state -> CheckedContinuation<Void, Never>? in
-                guard case .waiting(let continuation) = state else { return nil }
-                state = .idle
-                return continuation
-            }
-            waiting?.resume()
-        }
+        // Nobody hears a notification that comes now: whoever waited looks for the change after this.
+        state.withLock { $0.waiting = nil }
     }
 }

@@ -62,9 +62,8 @@ final class DeadTokenMarker: Sendable {
     }
 
     /// Adopts the breakers in the database, and stores those that are missing there.
-    /// - Parameters:
-    ///   - found: Breakers in the database.
-    ///   - known: ``stored`` before `found` was read.
+    ///
+    /// `known` is ``stored`` before `found` was read.
     /// - Throws: ``RelayStoreError``.
     func reconcile(_ found: [QueueProgress.Breaker], known: [DeadTokenBreaker.Trip]) async throws {
         let trips = found.map { breaker in

@@ -23,7 +23,7 @@ struct FeedbackPoll: Sendable {
 
     /// - Returns: The dead tokens of the app's list.
     func read(_ app: RelayApp) async -> [RowOutcome.DeadTokenReport] {
-        guard let service = app.feedback, case .certificate = app.credential else { return [] }
+        guard let service = app.feedback, case .certificate = app.credential.kind else { return [] }
         // An open breaker leaves the list unread, as does a database that does not work. The list does not say which of
         // the app's topics a token belongs to, so one of their breakers is enough.
         guard !context.health.hasOpenBreaker(app) else { return [] }
@@ -40,7 +40,7 @@ struct FeedbackPoll: Sendable {
         var connection = ProviderConfiguration(
             host: service.host,
             port: service.port,
-            credential: app.providerCredential,
+            credential: app.credential,
             authorities: app.authorities
         )
         connection.proxy = app.proxy

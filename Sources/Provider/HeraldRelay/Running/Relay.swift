@@ -15,13 +15,7 @@ package final class Relay: Service {
     private let deadTokens: DeadTokenMarker
     private let isStopping = Mutex(false)
 
-    /// - Parameters:
-    ///   - configuration: Limits and intervals.
-    ///   - routes: The apps, with their services and credentials.
-    ///   - store: The queue.
-    ///   - owner: Identifier of this relay among those that share the queue.
-    ///   - clock: The wall clock.
-    ///   - logger: The log.
+    /// `owner` identifies this relay among those that share the queue.
     package init(
         configuration: RelayConfiguration,
         routes: RouteList,

@@ -29,10 +29,7 @@ package final class RouteList: Sendable {
         self.make = make
     }
 
-    /// - Parameters:
-    ///   - apps: The apps, their services and credentials.
-    ///   - configuration: Limits and intervals.
-    ///   - readToken: Reads the token in a file, at each call.
+    /// Makes the routes of apps; `readToken` reads the token in a file, at each call.
     /// - Throws: If a credential is unusable.
     package convenience init(
         _ apps: [RelayApp],

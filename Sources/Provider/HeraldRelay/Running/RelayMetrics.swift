@@ -37,9 +37,4 @@ struct RelayMetrics: Sendable {
         queued.record(progress.rows["queued"] ?? 0)
         scheduled.record(progress.scheduled)
     }
-
-    static func nanoseconds(_ duration: Duration) -> Int64 {
-        let (seconds, attoseconds) = duration.components
-        return seconds.multipliedReportingOverflow(by: 1_000_000_000).partialValue &+ attoseconds / 1_000_000_000
-    }
 }

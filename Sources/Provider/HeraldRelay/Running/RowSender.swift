@@ -2,6 +2,7 @@ import CoreMetrics
 import HeraldModel
 import HeraldProvider
 import Logging
+import Metrics
 
 /// Processes claimed rows: looks them up, plans them, sends them, and reports their outcomes.
 struct RowSender: Sendable {
@@ -242,7 +243,7 @@ struct RowSender: Sendable {
         guard let route = orders.first?.route else { return }
         let start = ContinuousClock.now
         await route.sender.send(orders.map(\.prepared.request)) { index, result in
-            context.metrics.sending.recordNanoseconds(RelayMetrics.nanoseconds(ContinuousClock.now - start))
+            context.metrics.sending.record(duration: ContinuousClock.now - start)
             report(orders[index].row, finish(orders[index], with: result))
         }
     }

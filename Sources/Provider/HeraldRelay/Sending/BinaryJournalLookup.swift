@@ -40,12 +40,7 @@ final class BinaryJournalLookup: JournalLookup {
 
     /// A page whose request started after the call.
     private func page() async -> Result<BinaryJournalPage, JournalError> {
-        let reads = state.withLock { state in
-            defer { state.isReading = true }
-            return !state.isReading
-        }
-        if reads { return await read() }
-        // The page that is being read may be older than this lookup.
+        // A page that is being read may be older than this lookup.
         let next = await withCheckedContinuation { continuation in
             let reads = state.withLock { state in
                 guard state.isReading else {
@@ -88,9 +83,7 @@ struct BinaryJournalPage: Sendable {
     private var answer: JournalLines
     private let lines: [UInt32: [JournalLine]]
 
-    /// - Parameters:
-    ///   - answer: The answer, its lines oldest first.
-    ///   - isWhole: Whether the journal has no older lines.
+    /// `answer` has its lines oldest first; `isWhole` says that the journal has no older ones.
     init(_ answer: JournalLines, isWhole: Bool) {
         var lines: [UInt32: [JournalLine]] = [:]
         for line in answer.lines {

@@ -9,7 +9,7 @@ struct BinarySender: RelaySender {
     /// - Throws: `ProviderError` if the certificate or the authority is unusable.
     init(_ app: RelayApp, timeout: Duration) throws {
         // The client reports a missing certificate.
-        let certificate: [UInt8] = if case .certificate(let pem) = app.credential { pem } else { [] }
+        let certificate: [UInt8] = if case .certificate(let pem) = app.credential.kind { pem } else { [] }
         var configuration = BinaryClientConfiguration(
             host: app.service.host,
             port: app.service.port,

@@ -8,10 +8,7 @@ import Synchronization
 
 /// Looks up notifications in the journal of a Herald.
 package protocol JournalLookup: Sendable {
-    /// - Parameters:
-    ///   - id: The `apns-id`.
-    ///   - start: Time before which it was certainly not sent.
-    /// - Returns: The result.
+    /// The result for an `apns-id`, which was certainly not sent before `start`.
     func result(of id: NotificationID, since start: WallTime) async -> JournalResult
 }
 
@@ -64,10 +61,7 @@ struct JournalLines: Sendable {
     /// The names of the nodes whose lines are missing; nil if there are none.
     var missingNodes: String?
 
-    /// The result for a notification.
-    /// - Parameters:
-    ///   - lines: Its lines.
-    ///   - start: Time before which it was certainly not sent.
+    /// The result for a notification with these lines, which was certainly not sent before `start`.
     /// - Returns: ``JournalResult/notAccepted`` only if no line of it can be missing.
     func result(_ lines: some Sequence<JournalLine>, since start: WallTime) -> JournalResult {
         let result = JournalResult(lines)
@@ -147,11 +141,9 @@ final class JournalClient: Sendable {
     private let readToken: @Sendable () throws -> String
     private let token = Mutex<String?>(nil)
 
-    /// - Parameters:
-    ///   - console: Address of the console, for example `http://127.0.0.1:2190`.
-    ///   - authorities: PEM certificates of the authorities that may sign its certificate; nil for the system's.
-    ///   - timeout: Time limit for an answer.
-    ///   - readToken: Reads the token from its file.
+    /// `console` is an address like `http://127.0.0.1:2190`; `authorities` sign its certificate (PEM; nil: the system).
+    ///
+    /// `readToken` reads the token from its file.
     init(
         console: String,
         authorities: [UInt8]? = nil,

@@ -3,12 +3,6 @@ package import HeraldProvider
 
 /// A service, the credential for it, and the apps to send for.
 package struct RelayApp: Sendable, Hashable {
-    /// The relay's credential.
-    package enum Credential: Sendable, Hashable {
-        case certificate(pem: [UInt8])
-        case key(pem: [UInt8], id: String, team: String)
-    }
-
     /// Protocol of the service.
     package enum Interface: String, Sendable, Hashable, CaseIterable {
         case http2
@@ -40,7 +34,7 @@ package struct RelayApp: Sendable, Hashable {
     package var environment: PushEnvironment
     package var service: HostPort
     package var interface = Interface.http2
-    package var credential: Credential
+    package var credential: ProviderCredential
     /// PEM certificates of the authorities that may sign the service's certificate; nil means the system's.
     package var authorities: [UInt8]?
     /// The feedback service, if there is one.
@@ -54,7 +48,7 @@ package struct RelayApp: Sendable, Hashable {
         topics: [String],
         environment: PushEnvironment,
         service: HostPort,
-        credential: Credential
+        credential: ProviderCredential
     ) {
         self.name = name
         self.topics = topics

@@ -24,7 +24,7 @@ struct ProviderSender: RelaySender {
         var configuration = ProviderConfiguration(
             host: app.service.host,
             port: app.service.port,
-            credential: app.providerCredential,
+            credential: app.credential,
             authorities: app.authorities
         )
         configuration.proxy = app.proxy
@@ -86,21 +86,12 @@ extension ProviderError {
 }
 
 extension RelayApp {
-    /// Makes the sender of this app; it connects with the first notification.
-    /// - Parameter timeout: Time limit for an answer.
-    /// - Returns: The sender.
+    /// Makes the sender of this app, which connects with the first notification; `timeout` is that of an answer.
     /// - Throws: `ProviderError` if the credential or the authority is unusable.
     func sender(timeout: Duration) throws -> any RelaySender {
         switch interface {
         case .http2: try ProviderSender(self, timeout: timeout)
         case .binary: try BinarySender(self, timeout: timeout)
-        }
-    }
-
-    var providerCredential: ProviderCredential {
-        switch credential {
-        case .certificate(let pem): .certificate(pem: pem)
-        case .key(let pem, let id, let team): .key(pem: pem, id: id, team: team)
         }
     }
 }

@@ -105,7 +105,6 @@ final class Route: Sendable {
 
     // MARK: - Journal
 
-    /// Notes the result of a lookup.
     func noteJournal(_ result: JournalResult, at now: ContinuousClock.Instant = .now) -> Change? {
         journalState.withLock { state in
             let before = state.failure

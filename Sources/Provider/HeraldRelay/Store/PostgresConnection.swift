@@ -30,11 +30,7 @@ final class PostgresConnection: SQLSession {
     /// An answer did not come in time; it may come later, for another statement.
     private var isSilent = false
 
-    /// Connects.
-    /// - Parameters:
-    ///   - address: Connection URI. Its parameters take precedence over the ones before it.
-    ///   - tables: Names of the tables.
-    ///   - limits: Limits of time.
+    /// Connects; the parameters of the URI take precedence over the settings before it.
     /// - Throws: ``RelayStoreError``.
     init(_ address: String, tables: TableNames = TableNames(), limits: PostgresLimits = PostgresLimits()) throws {
         self.tables = tables
@@ -48,8 +44,8 @@ final class PostgresConnection: SQLSession {
         // Of several hosts, the writer. A single one may be a pooler that keeps what its server said long ago.
         if address.contains(",") { settings.append(("target_session_attrs", "read-write")) }
         settings += [("dbname", address), ("client_encoding", "UTF8")]
-        let opened = PostgresConnection.withTexts(settings.map(\.0)) { names in
-            PostgresConnection.withTexts(settings.map(\.1)) { values in PQconnectdbParams(names, values, 1) }
+        let opened = PostgresConnection.withTexts(settings.map { $0.0 }) { names in
+            PostgresConnection.withTexts(settings.map { $0.1 }) { values in PQconnectdbParams(names, values, 1) }
         }
         guard let opened else { throw RelayStoreError(.unavailable, "no memory for a connection to PostgreSQL") }
         guard PQstatus(opened) == CONNECTION_OK else {
@@ -261,22 +257,9 @@ final class PostgresConnection: SQLSession {
         _ texts: [String?],
         _ body: (UnsafePointer<UnsafePointer<CChar>?>?) -> Result
     ) -> Result {
-        let bytes = texts.map { $0.map { Array($0.utf8CString) } ?? [] }
-        let offsets = bytes.reduce(into: [0]) { $0.append(($0.last ?? 0) + $1.count) }
-        let all = bytes.flatMap { $0 }
-        return all.withUnsafeBufferPointer { buffer in
-            var pointers: [UnsafePointer<CChar>?] = texts.indices.map { index in
-                texts[index] == nil ? nil : buffer.baseAddress.map { $0 + offsets[index] }
-            }
-            pointers.append(nil)
-            return pointers.withUnsafeBufferPointer { body($0.baseAddress) }
-        }
-    }
-
-    private static func withTexts<Result>(
-        _ texts: [String],
-        _ body: (UnsafePointer<UnsafePointer<CChar>?>?) -> Result
-    ) -> Result {
-        withTexts(texts.map { Optional($0) }, body)
+        let copies = texts.map { $0.flatMap { strdup($0) } }
+        defer { for copy in copies { free(copy) } }
+        let pointers: [UnsafePointer<CChar>?] = copies.map { $0.map { UnsafePointer($0) } } + [nil]
+        return pointers.withUnsafeBufferPointer { body($0.baseAddress) }
     }
 }

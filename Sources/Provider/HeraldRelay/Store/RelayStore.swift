@@ -45,10 +45,6 @@ package struct RelayStore: Sendable {
     /// Writes outcomes, and claims due rows, oldest first.
     ///
     /// All of it is durable when it returns. A row that is already final does not change.
-    /// - Parameters:
-    ///   - outcomes: The outcomes.
-    ///   - owner: The relay that writes them.
-    ///   - request: The claim; nil for none.
     /// - Returns: The rows that are final now, and the rows that were claimed.
     /// - Throws: `RelayStoreError`; nothing is written then.
     package func finish(

@@ -18,11 +18,7 @@ package struct RelayStoreError: Error, Hashable, Sendable {
     /// Whether another connection may do better than this one, for example after a failover.
     let endsConnection: Bool
 
-    package init(_ code: Code, _ message: String, isDenied: Bool = false) {
-        self.init(code, message, isDenied: isDenied, endsConnection: false)
-    }
-
-    init(_ code: Code, _ message: String, isDenied: Bool = false, endsConnection: Bool) {
+    package init(_ code: Code, _ message: String, isDenied: Bool = false, endsConnection: Bool = false) {
         self.code = code
         self.message = message
         self.isDenied = isDenied

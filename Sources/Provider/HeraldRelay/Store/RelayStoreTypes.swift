@@ -160,7 +160,6 @@ package struct PushRecord: Encodable, SnakeCased, Hashable, Sendable {
     package let outcomes: [Outcome]
 }
 
-/// State of the queue.
 package struct QueueProgress: Encodable, SnakeCased, Hashable, Sendable {
     /// The claims of one relay.
     package struct Claim: Encodable, SnakeCased, Hashable, Sendable {
@@ -196,7 +195,6 @@ package struct QueueProgress: Encodable, SnakeCased, Hashable, Sendable {
     /// Number of final rows that may have been sent: nobody knows.
     package var inDoubt = 0
     package var claims: [Claim] = []
-    /// Open breakers.
     package var breakers: [Breaker] = []
     /// Number of registered tokens that are not dead.
     package var devices = 0

@@ -47,7 +47,6 @@ extension SQLSession {
 /// Result of a statement.
 struct SQLResult {
     var rows: [SQLRow] = []
-    /// Number of changed rows.
     var changed = 0
 }
 
@@ -93,9 +92,7 @@ protocol SQLDatabase: Sendable {
     func read<Value: Sendable>(_ body: @escaping @Sendable (any SQLSession) throws -> Value) async throws -> Value
     /// Warnings about the database for an operator, one line each.
     func warnings() async throws -> [String]
-    /// Reports writes by other programs.
-    /// - Parameter note: Called once if the database cannot report them, with the reason. The stream then has an element each second.
-    /// - Returns: A stream with an element for each report, and one at the start.
+    /// Reports writes by other programs, as ``RelayStore/changes(note:)`` says.
     func changes(note: @escaping @Sendable (String) -> Void) -> AsyncStream<Void>
     func close() async
 }
