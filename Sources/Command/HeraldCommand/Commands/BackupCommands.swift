@@ -52,15 +52,9 @@ struct Backup: AsyncParsableCommand {
             return try await writer.write(now: ServiceClock().now())
         }
         let clock = settings.clock.makeClock()
-        let session = try await ClusterSession.open(settings.cluster, folder, clock)
-        do {
+        return try await ClusterSession.visit(settings.cluster, folder, clock: clock) { session in
             writer.cluster = try await ClusterBackup(session, of: folder)
-            let report = try await writer.write(now: clock.now())
-            await session.close()
-            return report
-        } catch {
-            await session.close()
-            throw error
+            return try await writer.write(now: clock.now())
         }
     }
 }
