@@ -228,10 +228,8 @@ struct AgentApp {
     init(_ text: String) throws {
         if text.contains("/") || FileManager.default.fileExists(atPath: text + "/Info.plist") {
             kind = .bundle(text)
-        } else if let topic = Topic(text) {
-            kind = .topic(topic)
         } else {
-            throw ValidationError("'\(LogText.escaped(text, limit: 64))' is not an app, like com.example.app.")
+            kind = .topic(try AgentTopic.read(text))
         }
     }
 
@@ -251,9 +249,7 @@ enum AgentPermission {
             NotificationKind(rawValue: $0.trimmingCharacters(in: .whitespaces))
         }
         guard !kinds.isEmpty, !kinds.contains(nil) else {
-            throw ValidationError(
-                "'\(LogText.escaped(text, limit: 64))' is not a list of alert, badge and sound, like alert,sound, or none."
-            )
+            throw ValidationError(text, isNot: "a list of alert, badge and sound, like alert,sound, or none")
         }
         return Set(kinds.compactMap { $0 })
     }
