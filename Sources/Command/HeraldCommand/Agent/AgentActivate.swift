@@ -62,7 +62,7 @@ struct AgentActivate: AsyncParsableCommand {
             throw ValidationError("Missing expected argument '--code <code>'")
         }
         let folder = try options.folder(settings)
-        do {
+        try await translatingDeviceErrors {
             var activation = DeviceActivation(service: try ServiceAddress(service), folder: folder)
             activation.name = name
             activation.devicePort = try devicePort ?? settings.number(.devicePort, in: 1...65_535)
@@ -76,10 +76,6 @@ struct AgentActivate: AsyncParsableCommand {
                 )
             }
             try report(credential, folder)
-        } catch let error as EnrollmentError {
-            throw CommandError(error)
-        } catch let error as DeviceError {
-            throw CommandError(.file, error.message)
         }
     }
 
@@ -125,14 +121,10 @@ struct AgentRenew: AsyncParsableCommand {
 
     func run() async throws {
         let folder = try options.folder(try options.settings())
-        do {
+        try await translatingDeviceErrors {
             let credential = try await folder.renew()
             if json { return try Terminal.sayJSON(ActivationReport(credential, folder)) }
             Terminal.say("device \(credential.id) has a new certificate")
-        } catch let error as EnrollmentError {
-            throw CommandError(error)
-        } catch let error as DeviceError {
-            throw CommandError(.file, error.message)
         }
     }
 }
