@@ -1,5 +1,4 @@
 import ArgumentParser
-import Foundation
 import HeraldDevice
 import HeraldModel
 import HeraldService
@@ -139,8 +138,8 @@ struct AgentFolderOptions: ParsableArguments {
 
     /// The settings from the environment and the configuration file.
     /// - Throws: ``CommandError/Code/configuration``.
-    func settings(environment: [String: String] = ProcessInfo.processInfo.environment) throws -> Settings {
-        try Settings(commandLine: [:], environment: environment, file: config)
+    func settings() throws -> Settings {
+        try Settings(file: config)
     }
 
     func folder(_ settings: Settings) throws -> DeviceFolder {

@@ -1,5 +1,4 @@
 import ArgumentParser
-import Foundation
 import HeraldCluster
 import HeraldMailbox
 import HeraldNATS
@@ -15,10 +14,7 @@ struct ClusterAccess: ParsableArguments {
     /// The settings of the service, which name a cluster.
     /// - Throws: ``CommandError/Code/configuration``.
     func settings() throws -> ServerConfiguration {
-        let environment = ProcessInfo.processInfo.environment
-        let settings = try ServerConfiguration(
-            Settings(commandLine: options.typed, environment: environment, file: config)
-        )
+        let settings = try ServerConfiguration(Settings(commandLine: options.typed, file: config))
         guard !settings.cluster.servers.isEmpty else {
             throw CommandError(
                 .configuration,

@@ -133,8 +133,7 @@ extension DataOptions {
     /// The settings of the service, if they name a cluster.
     /// - Throws: ``CommandError/Code/configuration``.
     fileprivate func clusterSettings() throws -> ServerConfiguration? {
-        let environment = ProcessInfo.processInfo.environment
-        let settings = try ServerConfiguration(Settings(commandLine: [:], environment: environment, file: config))
+        let settings = try ServerConfiguration(Settings(file: config))
         return settings.cluster.servers.isEmpty ? nil : settings
     }
 }

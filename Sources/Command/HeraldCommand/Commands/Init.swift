@@ -75,11 +75,7 @@ struct Init: AsyncParsableCommand {
 
     /// A service under Apple's names must not be public.
     private func refusePublicAddress() throws {
-        let settings = try Settings(
-            commandLine: [:],
-            environment: ProcessInfo.processInfo.environment,
-            file: data.config
-        )
+        let settings = try Settings(file: data.config)
         guard let host = try settings.text(.host),
             let address = ListenScope.publicAddress(on: host, machine: ListenScope.machineAddresses())
         else { return }

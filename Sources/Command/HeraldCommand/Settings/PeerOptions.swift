@@ -42,7 +42,7 @@ struct PeerOptions: ParsableArguments {
     /// The settings of the environment and the configuration file.
     /// - Throws: ``CommandError/Code/configuration``.
     func settings(environment: [String: String] = ProcessInfo.processInfo.environment) throws -> Settings {
-        try Settings(commandLine: [:], environment: environment, file: config)
+        try Settings(environment: environment, file: config)
     }
 
     /// Adds the options that were not typed.
