@@ -1,7 +1,6 @@
 import AsyncHTTPClient
 import Foundation
 import HTTPTypes
-import HeraldConsole
 import HeraldJSON
 import HeraldMailbox
 import HeraldModel
@@ -12,6 +11,8 @@ import NIOCore
 import NIOHTTP1
 import ServiceLifecycle
 import Synchronization
+
+@testable import HeraldConsole
 
 /// A service that answers operators from memory.
 final class StandInAdministration: Sendable {
