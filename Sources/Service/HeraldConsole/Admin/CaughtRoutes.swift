@@ -46,24 +46,24 @@ package struct CaughtRoutes: Sendable {
 
     package func register(_ api: inout AdminWork) {
         api.on(AdminAPI.caught) { call in
-            var question = CaughtQuestion(
-                try query(call) ?? CaughtQuery(""),
-                limit: try call(AdminAPI.caughtLimit) ?? 100
+            let question = CaughtQuestion(
+                query: try query(call) ?? CaughtQuery(""),
+                limit: try call(AdminAPI.caughtLimit) ?? 100,
+                count: try call(AdminAPI.caughtCount) ?? 1,
+                until: try query(call, "until"),
+                wait: try call(AdminAPI.caughtWait) ?? .zero
             )
-            question.count = try call(AdminAPI.caughtCount) ?? 1
-            question.until = try query(call, "until")
-            question.wait = try call(AdminAPI.caughtWait) ?? .zero
             guard question.wait > .zero else { return try await inbox.caught(question) }
             let leave = try waits.take(call.caller)
             defer { leave() }
-            return try await call.context.whileIn { [question] in try await inbox.caught(question) }
+            return try await call.context.whileIn { try await inbox.caught(question) }
         }
         api.on(AdminAPI.removeCaught) { call in
             CaughtRemoval(deleted: try await inbox.removeCaught(try query(call) ?? CaughtQuery("")))
         }
         api.on(AdminAPI.caughtMessage) { call in
             let id = try call.path(Ask.notification)
-            let found = try await inbox.caught(CaughtQuestion(try CaughtQuery("id:\(id)"), limit: 1))
+            let found = try await inbox.caught(CaughtQuestion(query: try CaughtQuery("id:\(id)"), limit: 1))
             guard let entry = found.items.first else {
                 throw AdminError(.notFound, "no message with the identifier \(id) is caught, or not any more")
             }

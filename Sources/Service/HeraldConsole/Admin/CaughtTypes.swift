@@ -124,11 +124,6 @@ package struct CaughtQuestion: Hashable, Sendable {
     package var until: CaughtQuery?
     /// How long to wait for that.
     package var wait = Duration.zero
-
-    package init(_ query: CaughtQuery, limit: Int) {
-        self.query = query
-        self.limit = limit
-    }
 }
 
 /// The answer to a question for what was caught.

@@ -68,7 +68,7 @@ struct ServiceConsole: Sendable {
         TallyRoutes(journal: tallies).register(&api)
         CaughtRoutes(inbox: ServiceInbox(assembly), connections: connections).register(&api)
         SendRoutes(sender: ServiceSender(assembly, port: apiPort)).register(&api)
-        ServiceTools(assembly).register(&api)
+        ServiceTools(assembly: assembly).register(&api)
         return api
     }
 
