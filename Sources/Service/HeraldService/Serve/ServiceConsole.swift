@@ -67,7 +67,7 @@ struct ServiceConsole: Sendable {
         api.register(journal: search, connections: connections)
         TallyRoutes(journal: tallies).register(&api)
         CaughtRoutes(inbox: ServiceInbox(assembly), connections: connections).register(&api)
-        SendRoutes(sender: ServiceSender(assembly, port: apiPort)).register(&api)
+        api.register(send: ServiceSender(assembly, port: apiPort).send)
         ServiceTools(assembly: assembly).register(&api)
         return api
     }
