@@ -27,7 +27,7 @@ extension CaughtInbox {
         switch state.topics {
         case .off: return []
         case .all: what = "all apps"
-        case .only(let topics): what = topics.map(\.name).joined(separator: ", ")
+        case .topics(let topics): what = topics.map(\.name).sorted().joined(separator: ", ")
         }
         let until = state.until.map { "until \($0)" } ?? "until it stops"
         return ["payloads of \(what) are caught in memory \(until): not for production"]
