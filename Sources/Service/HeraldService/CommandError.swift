@@ -1,7 +1,8 @@
 package import HeraldIdentity
+import HeraldModel
 
 /// The failure of a command, in one line that says what is wrong and how to fix it.
-package struct CommandError: Error, Hashable {
+package struct CommandError: CodedError {
     /// The kind of failure.
     ///
     /// Errors are equal if their kinds are.
@@ -35,18 +36,6 @@ package struct CommandError: Error, Hashable {
         self.code = code
         self.message = message
     }
-
-    package static func == (left: CommandError, right: CommandError) -> Bool {
-        left.code == right.code
-    }
-
-    package func hash(into hasher: inout Hasher) {
-        hasher.combine(code)
-    }
-}
-
-extension CommandError: CustomStringConvertible {
-    package var description: String { message }
 }
 
 extension CommandError {

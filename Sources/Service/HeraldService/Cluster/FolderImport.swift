@@ -55,7 +55,12 @@ package struct FolderImport {
         defer { withExtendedLifetime(lock) {} }
         guard try folder.hasStore() else { throw nothingToTake }
         let summary: ClusterImport.Summary
-        let store = try openStore()
+        let store = try SQLiteStore(
+            path: folder.databasePath,
+            clock: configuration.clock.makeClock(),
+            logger: Logger(label: "herald.store") { _ in SwiftLogNoOpLogHandler() },
+            onFatal: { _ in }
+        )
         do {
             guard try await store.hasContents() || isRestored || !isNode else { throw nothingToTake }
             summary = try await take(store, session)
@@ -124,19 +129,6 @@ package struct FolderImport {
                 .folderInUse,
                 "\(name) is working on \(folder.path): stop the service, and repeat the import"
             )
-        }
-    }
-
-    private func openStore() throws -> SQLiteStore {
-        do {
-            return try SQLiteStore(
-                path: folder.databasePath,
-                clock: configuration.clock.makeClock(),
-                logger: Logger(label: "herald.store") { _ in SwiftLogNoOpLogHandler() },
-                onFatal: { _ in }
-            )
-        } catch let error as StoreError {
-            throw CommandError(.folder, error.message)
         }
     }
 
