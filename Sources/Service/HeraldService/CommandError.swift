@@ -21,8 +21,6 @@ package struct CommandError: CodedError {
         case port
         /// The other side refused.
         case refused
-        /// The service has refused this device for good.
-        case dismissed
         /// The other side does not answer.
         case unreachable
         /// No service runs on the data folder.

@@ -61,21 +61,19 @@ struct AgentActivate: AsyncParsableCommand {
             throw ValidationError("Missing expected argument '--code <code>'")
         }
         let folder = try options.folder(settings)
-        try await translatingDeviceErrors {
-            var activation = DeviceActivation(service: try ServiceAddress(service), folder: folder)
-            activation.name = name
-            activation.devicePort = try devicePort ?? settings.number(.devicePort, in: 1...65_535)
-            activation.service.compare(devicePort: activation.devicePort)
-            activation.replaces = replace
-            let credential = try await activation.activate(code: code)
-            if let port = activation.devicePort, try folder.service().announced.allSatisfy({ $0.port != port }) {
-                Terminal.complain(
-                    "herald: the service announces its addresses, so device-port \(port) does not count: "
-                        + "`herald agent run --device-port \(port)` comes before them"
-                )
-            }
-            try report(credential, folder)
+        var activation = DeviceActivation(service: try ServiceAddress(service), folder: folder)
+        activation.name = name
+        activation.devicePort = try devicePort ?? settings.number(.devicePort, in: 1...65_535)
+        activation.service.compare(devicePort: activation.devicePort)
+        activation.replaces = replace
+        let credential = try await activation.activate(code: code)
+        if let port = activation.devicePort, try folder.service().announced.allSatisfy({ $0.port != port }) {
+            Terminal.complain(
+                "herald: the service announces its addresses, so device-port \(port) does not count: "
+                    + "`herald agent run --device-port \(port)` comes before them"
+            )
         }
+        try report(credential, folder)
     }
 
     private func report(_ credential: DeviceCredential, _ folder: DeviceFolder) throws {
@@ -120,11 +118,9 @@ struct AgentRenew: AsyncParsableCommand {
 
     func run() async throws {
         let folder = try options.folder(try options.settings())
-        try await translatingDeviceErrors {
-            let credential = try await folder.renew()
-            if json { return try Terminal.sayJSON(ActivationReport(credential, folder)) }
-            Terminal.say("device \(credential.id) has a new certificate")
-        }
+        let credential = try await folder.renew()
+        if json { return try Terminal.sayJSON(ActivationReport(credential, folder)) }
+        Terminal.say("device \(credential.id) has a new certificate")
     }
 }
 
@@ -162,18 +158,5 @@ private struct ActivationReport: Encodable {
         self.folder = folder.path
         identity = folder.identityPath
         ca = folder.authorityPath
-    }
-}
-
-extension CommandError {
-    /// Converts a failure of activation or renewal.
-    init(_ error: EnrollmentError) {
-        let code: Code =
-            switch error.code {
-            case .unreachable: .unreachable
-            case .folder: .folder
-            default: .refused
-            }
-        self.init(code, error.message)
     }
 }
