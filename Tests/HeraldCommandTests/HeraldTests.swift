@@ -185,7 +185,7 @@ import Testing
             (CommandError(.unusableFile, "x"), 78), (TrustError(.exposed, "x"), 78),
             (StoreError(.newerVersion, "x"), 78), (RelayStoreError(.unusable, "x"), 78),
             (DeviceError(.dismissed, "x"), 77), (DeviceError(.badIdentity, "x"), 78),
-            (CommandError(.file, "x"), 1), (CommandError(.folderInUse, "x"), 1), (CommandError(.port, "x"), 1),
+            (CommandError(.file, "x"), 1), (CommandError(.folderInUse, "x"), 1),
             (CommandError(.refused, "x"), 1), (CommandError(.unreachable, "x"), 1), (DeviceError(.refused, "x"), 1),
             (TrustError(.unreadable, "x"), 1), (StoreError(.cannotWrite, "x"), 1),
             (StoreError(.syncFailed, "x"), 1), (RelayStoreError(.unavailable, "x"), 1), (CancellationError(), 1),

@@ -17,8 +17,6 @@ package struct CommandError: CodedError {
         case folder
         /// Another process works on the data folder.
         case folderInUse
-        /// A listener cannot listen on its address.
-        case port
         /// The other side refused.
         case refused
         /// The other side does not answer.
