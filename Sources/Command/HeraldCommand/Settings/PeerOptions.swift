@@ -108,15 +108,6 @@ struct PeerOptions: ParsableArguments {
         return CommandError(.unreachable, error.message + remedy)
     }
 
-    /// Reads the option `--proxy`.
-    static func proxy(_ text: String) throws -> ProviderProxy {
-        do {
-            return try ProviderProxy(text)
-        } catch let error as ProviderError {
-            throw CommandError(.configuration, error.message)
-        }
-    }
-
     private static func environment(_ text: String) throws -> PushEnvironment {
         guard let environment = PushEnvironment(rawValue: text) else {
             throw SettingKey.environment.refusal(text, "production or sandbox")
