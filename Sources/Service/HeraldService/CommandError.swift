@@ -1,4 +1,3 @@
-package import HeraldIdentity
 import HeraldModel
 
 /// The failure of a command, in one line that says what is wrong and how to fix it.
@@ -31,19 +30,5 @@ package struct CommandError: CodedError {
     package init(_ code: Code, _ message: String) {
         self.code = code
         self.message = message
-    }
-}
-
-extension CommandError {
-    /// Translates an error of the trust folder.
-    package init(_ error: TrustError) {
-        let code: Code =
-            switch error.code {
-            case .invalidArgument, .unknownID, .alreadyRevoked, .noSigningKey, .badRequest, .notInvited, .tooMany:
-                .refused
-            case .unreadable, .unwritable: .file
-            default: .folder
-            }
-        self.init(code, error.message)
     }
 }
