@@ -119,7 +119,7 @@ final class StandInAdministration: Sendable {
             return JournalAnswer(Array(repeating: Self.entry, count: min(limit, 2)))
         }
         api.register(journal: StandInJournal(), connections: 8)
-        TallyRoutes(journal: StandInTallies()).register(&api)
+        api.register(tallies: StandInTallies())
         api.on(AdminAPI.reloadTrust) { _ in
             self.reloads.withLock { $0 += 1 }
             return self.status

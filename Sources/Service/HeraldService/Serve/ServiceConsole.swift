@@ -65,8 +65,8 @@ struct ServiceConsole: Sendable {
         administration.register(&api)
         let connections = assembly.configuration.consoleConnections
         api.register(journal: search, connections: connections)
-        TallyRoutes(journal: tallies).register(&api)
-        CaughtRoutes(inbox: ServiceInbox(assembly), connections: connections).register(&api)
+        api.register(tallies: tallies)
+        api.register(inbox: ServiceInbox(assembly), connections: connections)
         api.register(send: ServiceSender(assembly, port: apiPort).send)
         ServiceTools(assembly: assembly).register(&api)
         return api
