@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import HeraldDevice
 import HeraldJSON
 import HeraldModel
 import HeraldPhone
@@ -84,7 +85,7 @@ import Testing
         let slept = Mutex(Duration.zero)
         var folder = AgentFolderPath(path: temporary.path)
         folder.wait.sleep = { pause in slept.withLock { $0 += pause } }
-        let error = await #expect(throws: CommandError.self) { try await folder.pending(of: nil) }
+        let error = await #expect(throws: DeviceError.self) { try await folder.pending(of: nil) }
         #expect(error?.code == .folderInUse && error?.message.contains("another agent or command uses") == true)
         #expect(slept.withLock { $0 } == .seconds(5))
         withExtendedLifetime(holder) {}

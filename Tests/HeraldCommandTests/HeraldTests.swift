@@ -1,4 +1,5 @@
 import ArgumentParser
+import HeraldDevice
 import HeraldIdentity
 import HeraldRelay
 import HeraldStores
@@ -183,9 +184,9 @@ import Testing
             (CommandError(.configuration, "x"), 78), (CommandError(.folder, "x"), 78),
             (CommandError(.unusableFile, "x"), 78), (TrustError(.exposed, "x"), 78),
             (StoreError(.newerVersion, "x"), 78), (RelayStoreError(.unusable, "x"), 78),
-            (CommandError(.dismissed, "x"), 77),
-            (CommandError(.file, "x"), 1), (CommandError(.folderInUse, "x"), 1), (CommandError(.port, "x"), 1),
-            (CommandError(.refused, "x"), 1), (CommandError(.unreachable, "x"), 1),
+            (DeviceError(.dismissed, "x"), 77), (DeviceError(.badIdentity, "x"), 78),
+            (CommandError(.file, "x"), 1), (CommandError(.folderInUse, "x"), 1),
+            (CommandError(.refused, "x"), 1), (CommandError(.unreachable, "x"), 1), (DeviceError(.refused, "x"), 1),
             (TrustError(.unreadable, "x"), 1), (StoreError(.cannotWrite, "x"), 1),
             (StoreError(.syncFailed, "x"), 1), (RelayStoreError(.unavailable, "x"), 1), (CancellationError(), 1),
         ]

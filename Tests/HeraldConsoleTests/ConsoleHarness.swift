@@ -1,7 +1,6 @@
 import AsyncHTTPClient
 import Foundation
 import HTTPTypes
-import HeraldConsole
 import HeraldJSON
 import HeraldMailbox
 import HeraldModel
@@ -12,6 +11,8 @@ import NIOCore
 import NIOHTTP1
 import ServiceLifecycle
 import Synchronization
+
+@testable import HeraldConsole
 
 /// A service that answers operators from memory.
 final class StandInAdministration: Sendable {
@@ -118,7 +119,7 @@ final class StandInAdministration: Sendable {
             return JournalAnswer(Array(repeating: Self.entry, count: min(limit, 2)))
         }
         api.register(journal: StandInJournal(), connections: 8)
-        TallyRoutes(journal: StandInTallies()).register(&api)
+        api.register(tallies: StandInTallies())
         api.on(AdminAPI.reloadTrust) { _ in
             self.reloads.withLock { $0 += 1 }
             return self.status

@@ -1,4 +1,5 @@
 import ArgumentParser
+import HeraldDevice
 import HeraldIdentity
 import HeraldRelay
 import HeraldService
@@ -20,7 +21,7 @@ enum ExitStatus {
     /// The status for the error of a command.
     static func of(_ error: any Error, from command: any ParsableCommand.Type) -> ExitCode {
         guard services.contains(where: { $0 == command }) else { return .failure }
-        if let error = error as? CommandError, error.code == .dismissed { return dismissed }
+        if let error = error as? DeviceError, error.code == .dismissed { return dismissed }
         return isLasting(error) ? configuration : .failure
     }
 
@@ -34,6 +35,8 @@ enum ExitStatus {
         case let error as StoreError:
             [.foreignFile, .newerVersion, .damaged, .notWritable].contains(error.code)
         case let error as RelayStoreError: error.code == .unusable
+        case let error as DeviceError: [.badIdentity, .badAuthority].contains(error.code)
+        case let error as EnrollmentError: error.code == .folder
         default: false
         }
     }

@@ -1,7 +1,7 @@
-package import HeraldIdentity
+import HeraldModel
 
 /// The failure of a command, in one line that says what is wrong and how to fix it.
-package struct CommandError: Error, Hashable {
+package struct CommandError: CodedError {
     /// The kind of failure.
     ///
     /// Errors are equal if their kinds are.
@@ -16,12 +16,8 @@ package struct CommandError: Error, Hashable {
         case folder
         /// Another process works on the data folder.
         case folderInUse
-        /// A listener cannot listen on its address.
-        case port
         /// The other side refused.
         case refused
-        /// The service has refused this device for good.
-        case dismissed
         /// The other side does not answer.
         case unreachable
         /// No service runs on the data folder.
@@ -34,31 +30,5 @@ package struct CommandError: Error, Hashable {
     package init(_ code: Code, _ message: String) {
         self.code = code
         self.message = message
-    }
-
-    package static func == (left: CommandError, right: CommandError) -> Bool {
-        left.code == right.code
-    }
-
-    package func hash(into hasher: inout Hasher) {
-        hasher.combine(code)
-    }
-}
-
-extension CommandError: CustomStringConvertible {
-    package var description: String { message }
-}
-
-extension CommandError {
-    /// Translates an error of the trust folder.
-    package init(_ error: TrustError) {
-        let code: Code =
-            switch error.code {
-            case .invalidArgument, .unknownID, .alreadyRevoked, .noSigningKey, .badRequest, .notInvited, .tooMany:
-                .refused
-            case .unreadable, .unwritable: .file
-            default: .folder
-            }
-        self.init(code, error.message)
     }
 }

@@ -102,10 +102,8 @@ package struct HeraldService: Service {
         )
         try await assembly.trials.cluster?.start()
         try await assembly.drillOperations.configure(configuration.drills)
-        let services = try ServiceList(assembly, process: process, watches: watches, console: console).services(
-            ports,
-            access
-        )
+        let list = ServiceList(assembly: assembly, process: process, watches: watches, console: console)
+        let services = try list.services(ports, access)
         var lifecycle = ServiceGroupConfiguration(
             services: services.map { .init(service: $0) },
             gracefulShutdownSignals: process.signals,

@@ -1,5 +1,4 @@
 import ArgumentParser
-import Foundation
 import HeraldDevice
 import HeraldModel
 import HeraldService
@@ -62,25 +61,19 @@ struct AgentActivate: AsyncParsableCommand {
             throw ValidationError("Missing expected argument '--code <code>'")
         }
         let folder = try options.folder(settings)
-        do {
-            var activation = DeviceActivation(service: try ServiceAddress(service), folder: folder)
-            activation.name = name
-            activation.devicePort = try devicePort ?? settings.number(.devicePort, in: 1...65_535)
-            activation.service.compare(devicePort: activation.devicePort)
-            activation.replaces = replace
-            let credential = try await activation.activate(code: code)
-            if let port = activation.devicePort, try folder.service().announced.allSatisfy({ $0.port != port }) {
-                Terminal.complain(
-                    "herald: the service announces its addresses, so device-port \(port) does not count: "
-                        + "`herald agent run --device-port \(port)` comes before them"
-                )
-            }
-            try report(credential, folder)
-        } catch let error as EnrollmentError {
-            throw CommandError(error)
-        } catch let error as DeviceError {
-            throw CommandError(.file, error.message)
+        var activation = DeviceActivation(service: try ServiceAddress(service), folder: folder)
+        activation.name = name
+        activation.devicePort = try devicePort ?? settings.number(.devicePort, in: 1...65_535)
+        activation.service.compare(devicePort: activation.devicePort)
+        activation.replaces = replace
+        let credential = try await activation.activate(code: code)
+        if let port = activation.devicePort, try folder.service().announced.allSatisfy({ $0.port != port }) {
+            Terminal.complain(
+                "herald: the service announces its addresses, so device-port \(port) does not count: "
+                    + "`herald agent run --device-port \(port)` comes before them"
+            )
         }
+        try report(credential, folder)
     }
 
     private func report(_ credential: DeviceCredential, _ folder: DeviceFolder) throws {
@@ -125,15 +118,9 @@ struct AgentRenew: AsyncParsableCommand {
 
     func run() async throws {
         let folder = try options.folder(try options.settings())
-        do {
-            let credential = try await folder.renew()
-            if json { return try Terminal.sayJSON(ActivationReport(credential, folder)) }
-            Terminal.say("device \(credential.id) has a new certificate")
-        } catch let error as EnrollmentError {
-            throw CommandError(error)
-        } catch let error as DeviceError {
-            throw CommandError(.file, error.message)
-        }
+        let credential = try await folder.renew()
+        if json { return try Terminal.sayJSON(ActivationReport(credential, folder)) }
+        Terminal.say("device \(credential.id) has a new certificate")
     }
 }
 
@@ -147,8 +134,8 @@ struct AgentFolderOptions: ParsableArguments {
 
     /// The settings from the environment and the configuration file.
     /// - Throws: ``CommandError/Code/configuration``.
-    func settings(environment: [String: String] = ProcessInfo.processInfo.environment) throws -> Settings {
-        try Settings(commandLine: [:], environment: environment, file: config)
+    func settings() throws -> Settings {
+        try Settings(file: config)
     }
 
     func folder(_ settings: Settings) throws -> DeviceFolder {
@@ -171,18 +158,5 @@ private struct ActivationReport: Encodable {
         self.folder = folder.path
         identity = folder.identityPath
         ca = folder.authorityPath
-    }
-}
-
-extension CommandError {
-    /// Converts a failure of activation or renewal.
-    init(_ error: EnrollmentError) {
-        let code: Code =
-            switch error.code {
-            case .unreachable: .unreachable
-            case .folder: .folder
-            default: .refused
-            }
-        self.init(code, error.message)
     }
 }

@@ -203,9 +203,7 @@ struct AgentSet: AsyncParsableCommand {
         let sign = text.first.flatMap { "+-".contains($0) ? $0 : nil }
         guard let time = DurationText.read(sign == nil ? text[...] : text.dropFirst()), sign != nil || time == .zero
         else {
-            throw ValidationError(
-                "'\(LogText.escaped(text, limit: 64))' is not +10m, -1h, or 0: at most ten years (3652d) either way."
-            )
+            throw ValidationError(text, isNot: "+10m, -1h, or 0: at most ten years (3652d) either way")
         }
         return Double(time.wholeMilliseconds) / (sign == "-" ? -1000 : 1000)
     }
@@ -215,7 +213,7 @@ struct AgentSet: AsyncParsableCommand {
 enum AgentTopic {
     static func read(_ text: String) throws -> Topic {
         guard let topic = Topic(text) else {
-            throw ValidationError("'\(LogText.escaped(text, limit: 64))' is not an app, like com.example.app.")
+            throw ValidationError(text, isNot: "an app, like com.example.app")
         }
         return topic
     }

@@ -30,10 +30,10 @@ struct AgentFolderPath {
     // MARK: - The agent of the folder
 
     /// Sends a request to the running agent.
-    /// - Throws: ``CommandError``.
+    /// - Throws: `DeviceError`.
     @discardableResult
     func ask(_ request: JSON.Object) async throws -> JSON.Object {
-        try await translatingDeviceErrors { try await answer(to: request) }
+        try await answer(to: request)
     }
 
     /// Performs an action through the running agent, or on the folder if none is running.
@@ -76,36 +76,14 @@ struct AgentFolderPath {
         _ ask: () async throws -> Result,
         orFolder use: (DeviceAgent) async throws -> Result
     ) async throws -> Result {
-        try await translatingDeviceErrors {
-            try await wait.untilFree {
-                do {
-                    return try await ask()
-                } catch let error as DeviceError where error.code == .unreachable {
-                    let device = try DeviceAgent.stopped(folder: path)
-                    for fault in device.faults { Terminal.complain("herald: \(LogText.escaped(fault, limit: 8192))") }
-                    return try await use(device)
-                }
+        try await wait.untilFree {
+            do {
+                return try await ask()
+            } catch let error as DeviceError where error.code == .unreachable {
+                let device = try DeviceAgent.stopped(folder: path)
+                for fault in device.faults { Terminal.complain("herald: \(LogText.escaped(fault, limit: 8192))") }
+                return try await use(device)
             }
         }
-    }
-}
-
-/// Converts errors of a device to errors of a command.
-func translatingDeviceErrors<Result>(_ body: () async throws -> Result) async throws -> Result {
-    do {
-        return try await body()
-    } catch let error as DeviceError {
-        let code: CommandError.Code =
-            switch error.code {
-            case .refused, .notPossible: .refused
-            case .dismissed: .dismissed
-            case .badIdentity, .badAuthority: .unusableFile
-            case .unreachable: .unreachable
-            case .folderInUse: .folderInUse
-            default: .file
-            }
-        throw CommandError(code, error.message)
-    } catch let error as EnrollmentError {
-        throw CommandError(error)
     }
 }

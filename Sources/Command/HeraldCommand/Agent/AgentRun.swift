@@ -109,63 +109,61 @@ struct AgentRun: AsyncParsableCommand {
         var screen = try screen.configuration(settings)
         let languages = language.isEmpty ? try settings.texts(.language) ?? [] : language
         let showsDesktop = try desktop || settings.flag(.desktop) ?? false
-        try await translatingDeviceErrors {
-            let credential =
-                try identity.map { try DeviceCredential(pem: try SafeFile.read($0, isSecret: true)) }
-                ?? (folder ?? AgentFolderPath(path: AgentFolderPath.defaultPath)).device.credential()
-            let device = identity == nil ? folder?.device : nil
-            let port = try devicePort ?? settings.number(.devicePort, in: 1...65_535)
-            let (place, isActivated) = try place(of: device, peer, port: port)
-            let address = place.service
-            var configuration = DeviceConfiguration(
-                host: place.address ?? address.host,
-                port: address.port,
-                credential: credential,
-                authorities: try peer.authorities()
-            )
-            screen?.sendLine = AgentScreen.sendLine(host: address.host)
-            if isActivated {
-                configuration.folder = device
-                configuration.environment = peer.environment ?? .production
-            } else if place.address != nil {
-                configuration.serverName = address.host
-            }
-            configuration.reconnection = try reconnect.limits(settings)
-            let client = try DeviceClient(configuration)
-            let agent = try await FolderWait().untilFree {
-                try DeviceAgent(
-                    connection: client,
-                    device: credential.id.name,
-                    service: "\(address)",
-                    folder: folder?.path
-                )
-            }
-            if !languages.isEmpty {
-                var switches = PhoneSwitches()
-                switches.languages = languages
-                try await agent.perform(.set(switches))
-            }
-            // A device without a folder cannot ask the user.
-            let kinds = allowed ?? (folder == nil ? Set(NotificationKind.allCases) : nil)
-            for app in apps { try await app.install(on: agent, allow: kinds) }
-            if await agent.snapshot().apps.isEmpty {
-                Terminal.complain("herald: no app is registered, so nothing can arrive: name one with --app")
-            }
-            var running = AgentService(
-                agent: agent,
-                device: credential.id,
-                json: json,
-                folder: folder?.path,
-                renewal: identity == nil ? AgentRenewal(path: folder?.path, client: client, json: json) : nil,
-                manager: manager,
-                screen: screen
-            )
-            if showsDesktop {
-                let desktop = Desktop(agent, before: await agent.snapshot()) { Terminal.complain("herald: \($0)") }
-                running.views.append { await desktop.run() }
-            }
-            try await running.runUntilSignalled()
+        let credential =
+            try identity.map { try DeviceCredential(pem: try SafeFile.read($0, isSecret: true)) }
+            ?? (folder ?? AgentFolderPath(path: AgentFolderPath.defaultPath)).device.credential()
+        let device = identity == nil ? folder?.device : nil
+        let port = try devicePort ?? settings.number(.devicePort, in: 1...65_535)
+        let (place, isActivated) = try place(of: device, peer, port: port)
+        let address = place.service
+        var configuration = DeviceConfiguration(
+            host: place.address ?? address.host,
+            port: address.port,
+            credential: credential,
+            authorities: try peer.authorities()
+        )
+        screen?.sendLine = AgentScreen.sendLine(host: address.host)
+        if isActivated {
+            configuration.folder = device
+            configuration.environment = peer.environment ?? .production
+        } else if place.address != nil {
+            configuration.serverName = address.host
         }
+        configuration.reconnection = try reconnect.limits(settings)
+        let client = try DeviceClient(configuration)
+        let agent = try await FolderWait().untilFree {
+            try DeviceAgent(
+                connection: client,
+                device: credential.id.name,
+                service: "\(address)",
+                folder: folder?.path
+            )
+        }
+        if !languages.isEmpty {
+            var switches = PhoneSwitches()
+            switches.languages = languages
+            try await agent.perform(.set(switches))
+        }
+        // A device without a folder cannot ask the user.
+        let kinds = allowed ?? (folder == nil ? Set(NotificationKind.allCases) : nil)
+        for app in apps { try await app.install(on: agent, allow: kinds) }
+        if await agent.snapshot().apps.isEmpty {
+            Terminal.complain("herald: no app is registered, so nothing can arrive: name one with --app")
+        }
+        var running = AgentService(
+            agent: agent,
+            device: credential.id,
+            json: json,
+            folder: folder?.path,
+            renewal: identity == nil ? AgentRenewal(path: folder?.path, client: client, json: json) : nil,
+            manager: manager,
+            screen: screen
+        )
+        if showsDesktop {
+            let desktop = Desktop(agent, before: await agent.snapshot()) { Terminal.complain("herald: \($0)") }
+            running.views.append { await desktop.run() }
+        }
+        try await running.runUntilSignalled()
     }
 
     /// The service, and whether the device's folder knows it: then the client follows what the service announces.
@@ -228,10 +226,8 @@ struct AgentApp {
     init(_ text: String) throws {
         if text.contains("/") || FileManager.default.fileExists(atPath: text + "/Info.plist") {
             kind = .bundle(text)
-        } else if let topic = Topic(text) {
-            kind = .topic(topic)
         } else {
-            throw ValidationError("'\(LogText.escaped(text, limit: 64))' is not an app, like com.example.app.")
+            kind = .topic(try AgentTopic.read(text))
         }
     }
 
@@ -251,9 +247,7 @@ enum AgentPermission {
             NotificationKind(rawValue: $0.trimmingCharacters(in: .whitespaces))
         }
         guard !kinds.isEmpty, !kinds.contains(nil) else {
-            throw ValidationError(
-                "'\(LogText.escaped(text, limit: 64))' is not a list of alert, badge and sound, like alert,sound, or none."
-            )
+            throw ValidationError(text, isNot: "a list of alert, badge and sound, like alert,sound, or none")
         }
         return Set(kinds.compactMap { $0 })
     }

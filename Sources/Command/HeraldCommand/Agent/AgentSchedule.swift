@@ -99,9 +99,7 @@ struct AgentSchedule: AsyncParsableCommand {
     }
 
     private func trigger() throws -> LocalNotification.Trigger {
-        func wrong(_ text: String, _ words: String) -> ValidationError {
-            ValidationError("'\(LogText.escaped(text, limit: 64))' is not \(words).")
-        }
+        func wrong(_ text: String, _ words: String) -> ValidationError { ValidationError(text, isNot: words) }
         switch (after, at, every) {
         case (let text?, nil, nil):
             guard let time = DurationText.read(text), time > .zero else { throw wrong(text, "a time, like 90s or 10m") }

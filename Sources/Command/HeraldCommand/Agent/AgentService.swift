@@ -5,7 +5,6 @@ import HeraldModel
 import HeraldPhone
 import HeraldScreen
 import HeraldService
-import HeraldWeb
 import Logging
 import ServiceLifecycle
 import UnixSignals
@@ -124,10 +123,6 @@ struct AgentService: Service {
         )
         // Cancels whatever has not ended by then: a browser that reads nothing would hold the screen.
         configuration.maximumGracefulShutdownDuration = .seconds(5)
-        do {
-            try await ServiceGroup(configuration: configuration).run()
-        } catch let error as WebListenerError {
-            throw CommandError(.port, error.message)
-        }
+        try await ServiceGroup(configuration: configuration).run()
     }
 }

@@ -1,10 +1,8 @@
 import ArgumentParser
-import Foundation
 import HeraldCluster
 import HeraldMailbox
 import HeraldNATS
 import HeraldService
-import Logging
 
 /// The options with which a command reaches a cluster without a node.
 struct ClusterAccess: ParsableArguments {
@@ -13,41 +11,31 @@ struct ClusterAccess: ParsableArguments {
 
     @OptionGroup(title: ClusterSettings.title) var options: SettingOptions<ClusterSettings>
 
-    /// Connects to the servers, does the work, and closes the connection.
-    /// - Throws: ``CommandError``, or an error of the work.
-    func visit<Result: Sendable>(_ work: (ClusterVisit) async throws -> Result) async throws -> Result {
-        let environment = ProcessInfo.processInfo.environment
-        let settings = try ServerConfiguration(
-            Settings(commandLine: options.typed, environment: environment, file: config)
-        )
+    /// The settings of the service, which name a cluster.
+    /// - Throws: ``CommandError/Code/configuration``.
+    func settings() throws -> ServerConfiguration {
+        let settings = try ServerConfiguration(Settings(commandLine: options.typed, file: config))
         guard !settings.cluster.servers.isEmpty else {
             throw CommandError(
                 .configuration,
                 "no cluster is configured: name its NATS servers with --cluster, or its settings with --config"
             )
         }
-        let link = try EngineLink(settings.cluster, logger: Logger(label: "herald") { _ in SwiftLogNoOpLogHandler() })
-        do {
-            try await link.waitUntilConnected()
-            let key = try NodeKey(settings.cluster, DataFolder(path: settings.data))
-            let result = try await work(ClusterVisit(configuration: settings.cluster, link: link, key: key))
-            await link.connection.close()
-            return result
-        } catch {
-            await link.connection.close()
-            throw error
-        }
+        return settings
+    }
+
+    /// Connects to the servers, does the work, and closes the connection.
+    /// - Throws: ``CommandError``, or an error of the work.
+    func visit<Value>(_ work: (ClusterSession) async throws -> Value) async throws -> Value {
+        let settings = try settings()
+        let folder = DataFolder(path: settings.data)
+        return try await ClusterSession.visit(settings.cluster, folder, clock: ServiceClock(), work)
     }
 }
 
-/// A command's connection to a cluster, beside its nodes.
-struct ClusterVisit {
-    let configuration: ClusterConfiguration
-    let link: EngineLink
-    let key: NodeKey
-
+extension ClusterSession {
     /// The error of a command that lacks the key.
-    static let lacksKey = CommandError(
+    private static let lacksKey = CommandError(
         .configuration,
         "the nodes' records are sealed, and this command lacks the cluster key: name a copy of trust/cluster.key of a node's data "
             + "folder with --cluster-key, or the node's settings with --config, as a user who may read the key"

@@ -37,22 +37,21 @@ struct ClusterReport: Encodable {
         case nodes, servers, streams, problems, hint
     }
 
-    init(_ visit: ClusterVisit) async {
-        let configuration = visit.configuration
-        let answers = await ServerMonitors(addresses: configuration.monitors).answers(ServiceClock())
+    init(_ session: ClusterSession) async {
+        let configuration = session.configuration
+        let answers = await ServerMonitors(addresses: configuration.monitors).answers(session.clock)
         var findings = EngineChecks.findings(answers)
         servers = answers.map { Server($0, $1) }
-        let (records, failure) = await Self.records(visit)
+        let (records, failure) = await Self.records(session)
         let partitions = records?.partitions ?? Partitions(count: configuration.partitions)
         let all = partitions.map(LogStream.all) ?? []
-        let checks = EngineChecks(configuration: configuration, jetStream: visit.link.jetStream, clock: ServiceClock())
-        let (states, failures) = await Self.states(of: all, checks)
+        let (states, failures) = await Self.states(of: all, session.checks)
         streams = states.map(Stream.init)
         let running = Set(answers.compactMap { $0.answer?.report.name })
         findings += StreamCheck.findings(of: failures, among: all.count)
         findings += StreamCheck.findings(states, running: running)
         if let failure, !states.isEmpty { findings.append(failure) }
-        let table = await Self.table(visit, records)
+        let table = await Self.table(session, records)
         nodes = table?.entries ?? []
         findings += table?.findings ?? []
         problems = findings.map(\.line)
@@ -68,9 +67,9 @@ struct ClusterReport: Encodable {
     }
 
     /// The records, or why they cannot be shown.
-    private static func records(_ visit: ClusterVisit) async -> (ClusterRecords?, ClusterFinding?) {
+    private static func records(_ session: ClusterSession) async -> (ClusterRecords?, ClusterFinding?) {
         do {
-            return (try await visit.records(), nil)
+            return (try await session.records(), nil)
         } catch {
             let finding = ClusterFinding(
                 .warning,
@@ -81,9 +80,9 @@ struct ClusterReport: Encodable {
         }
     }
 
-    private static func table(_ visit: ClusterVisit, _ records: ClusterRecords?) async -> NodeTable? {
+    private static func table(_ session: ClusterSession, _ records: ClusterRecords?) async -> NodeTable? {
         guard let records else { return nil }
-        return try? await visit.nodes(records)
+        return try? await session.nodes(records)
     }
 
     private static func states(

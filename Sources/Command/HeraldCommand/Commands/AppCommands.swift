@@ -87,7 +87,7 @@ struct AppForget: AsyncParsableCommand {
     func validate() throws {
         _ = try CredentialOptions.environments(environment)
         for topic in topics where Topic(topic) == nil {
-            throw ValidationError("'\(LogText.escaped(topic, limit: 64))' is not a topic, like com.example.chat.")
+            throw ValidationError(topic, isNot: "a topic, like com.example.chat")
         }
     }
 

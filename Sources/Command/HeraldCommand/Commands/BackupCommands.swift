@@ -52,15 +52,9 @@ struct Backup: AsyncParsableCommand {
             return try await writer.write(now: ServiceClock().now())
         }
         let clock = settings.clock.makeClock()
-        let session = try await ClusterSession.open(settings.cluster, folder, clock)
-        do {
+        return try await ClusterSession.visit(settings.cluster, folder, clock: clock) { session in
             writer.cluster = try await ClusterBackup(session, of: folder)
-            let report = try await writer.write(now: clock.now())
-            await session.close()
-            return report
-        } catch {
-            await session.close()
-            throw error
+            return try await writer.write(now: clock.now())
         }
     }
 }
@@ -139,8 +133,7 @@ extension DataOptions {
     /// The settings of the service, if they name a cluster.
     /// - Throws: ``CommandError/Code/configuration``.
     fileprivate func clusterSettings() throws -> ServerConfiguration? {
-        let environment = ProcessInfo.processInfo.environment
-        let settings = try ServerConfiguration(Settings(commandLine: [:], environment: environment, file: config))
+        let settings = try ServerConfiguration(Settings(file: config))
         return settings.cluster.servers.isEmpty ? nil : settings
     }
 }

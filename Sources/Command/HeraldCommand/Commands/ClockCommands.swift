@@ -110,9 +110,7 @@ struct ClockAdvanceCommand: AsyncParsableCommand {
 
     private func seconds() throws -> Double {
         guard let span = DurationText.read(time) else {
-            throw ValidationError(
-                "'\(LogText.escaped(time, limit: 64))' is not a time of at most a hundred years, like 90s, 1h or 30d."
-            )
+            throw ValidationError(time, isNot: "a time of at most a hundred years, like 90s, 1h or 30d")
         }
         let seconds = Double(span.wholeMilliseconds) / 1000
         return back ? -seconds : seconds

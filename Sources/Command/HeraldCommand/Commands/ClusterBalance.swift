@@ -20,11 +20,11 @@ struct ClusterBalance: AsyncParsableCommand {
     @OptionGroup var access: ClusterAccess
 
     func run() async throws {
-        let moves = try await access.visit { visit in
-            let moves = LeaderBalance(try await visit.streams()).moves
+        let moves = try await access.visit { session in
+            let moves = LeaderBalance(try await session.streams()).moves
             for move in moves {
                 do {
-                    try await visit.link.jetStream.moveLeader(of: move.stream, to: move.to)
+                    try await session.link.jetStream.moveLeader(of: move.stream, to: move.to)
                 } catch {
                     throw CommandError(.unreachable, "\(move.stream) stays at \(move.from): \(error)")
                 }
@@ -36,7 +36,7 @@ struct ClusterBalance: AsyncParsableCommand {
     }
 }
 
-extension ClusterVisit {
+extension ClusterSession {
     /// The states of all streams of Herald's.
     /// - Throws: ``CommandError`` if one cannot be read.
     fileprivate func streams() async throws -> [StreamInfo] {

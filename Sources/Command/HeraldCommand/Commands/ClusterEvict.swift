@@ -24,17 +24,17 @@ struct ClusterEvict: AsyncParsableCommand {
     @OptionGroup var access: ClusterAccess
 
     func run() async throws {
-        let released = try await access.visit { visit in
-            let records = try await visit.records()
-            let found = try Self.check(node, try await visit.nodes(records).entries)
+        let released = try await access.visit { session in
+            let records = try await session.records()
+            let found = try Self.check(node, try await session.nodes(records).entries)
             guard let seen = records.nodes.first(where: { $0.record.node.text == found.name }),
                 let partitions = records.partitions
             else { return 0 }
             let eviction = NodeEviction(
                 seen,
                 partitions,
-                log: SealedLog(NATSLog(visit.link.jetStream), visit.key.seal, SetAside()).of(records.incarnation),
-                scheduler: EventLoopScheduler(visit.link.connection.eventLoop)
+                log: SealedLog(NATSLog(session.link.jetStream), session.key.seal, SetAside()).of(records.incarnation),
+                scheduler: session.scheduler
             )
             do {
                 return try await eviction.run()

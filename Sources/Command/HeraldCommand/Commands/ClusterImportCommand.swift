@@ -25,26 +25,14 @@ struct ClusterImportCommand: AsyncParsableCommand {
     @Argument(help: ArgumentHelp("The data folder of the stopped service.", valueName: "folder"))
     var folder: String
 
-    @Option(help: ArgumentHelp("A YAML file with the settings of `herald serve`.", valueName: "file"))
-    var config: String?
-
-    @OptionGroup(title: ClusterSettings.title) var options: SettingOptions<ClusterSettings>
+    @OptionGroup var access: ClusterAccess
 
     @Flag(help: "Print JSON.")
     var json = false
 
     func run() async throws {
         umask(0o077)
-        let environment = ProcessInfo.processInfo.environment
-        let configuration = try ServerConfiguration(
-            Settings(commandLine: options.typed, environment: environment, file: config)
-        )
-        guard !configuration.cluster.servers.isEmpty else {
-            throw CommandError(
-                .configuration,
-                "no cluster is configured: name its NATS servers with --cluster, or its settings with --config"
-            )
-        }
+        let configuration = try access.settings()
         let path = DataFolder(path: folder).path
         try DataFolder(path: path).checkOwner()
         let folder = try DataFolder.existing(path)

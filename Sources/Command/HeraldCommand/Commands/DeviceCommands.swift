@@ -121,7 +121,7 @@ struct DeviceList: AsyncParsableCommand {
     /// Reads a time of at least a day: connections of other nodes come so late.
     private static func absence(_ text: String) throws -> Duration {
         guard let time = DurationText.readWithUnit(text), time >= .seconds(86_400) else {
-            throw ValidationError("'\(LogText.escaped(text, limit: 64))' is not a time of at least a day, like 7d.")
+            throw ValidationError(text, isNot: "a time of at least a day, like 7d")
         }
         return time
     }
@@ -176,7 +176,7 @@ extension LabelFilter {
     /// - Throws: `ValidationError`.
     static func read(_ text: String) throws -> LabelFilter {
         guard let label = LabelFilter(text) else {
-            throw ValidationError("'\(LogText.escaped(text, limit: 64))' is not \(LabelFilter.rule).")
+            throw ValidationError(text, isNot: LabelFilter.rule)
         }
         return label
     }

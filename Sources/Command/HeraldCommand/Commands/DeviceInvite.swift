@@ -73,9 +73,7 @@ struct DeviceInvite: AsyncParsableCommand {
             )
         }
         guard let valid = DurationText.read(valid), DeviceInvite.validity.contains(valid) else {
-            throw ValidationError(
-                "'\(LogText.escaped(valid, limit: 64))' is not a time from 60s to 365d, like 30m, 24h or 7d."
-            )
+            throw ValidationError(valid, isNot: "a time from 60s to 365d, like 30m, 24h or 7d")
         }
         guard count.map(DeviceInvite.counts.contains) ?? true else {
             throw ValidationError("--count is a number from 1 to \(DeviceInvite.counts.upperBound).")
@@ -127,7 +125,7 @@ struct DeviceInvite: AsyncParsableCommand {
         var all: [String: String] = [:]
         for text in labels {
             guard let label = LabelFilter(text), let value = label.value else {
-                throw ValidationError("'\(LogText.escaped(text, limit: 64))' is not a label, like room=hall.")
+                throw ValidationError(text, isNot: "a label, like room=hall")
             }
             guard all.updateValue(value, forKey: label.name) == nil else {
                 throw ValidationError("The label '\(LogText.escaped(label.name, limit: 64))' is given more than once.")

@@ -28,7 +28,7 @@ struct DeviceLabel: AsyncParsableCommand {
 
     func validate() throws {
         for label in labels where !label.utf8.contains(UInt8(ascii: "=")) {
-            throw ValidationError("'\(LogText.escaped(label, limit: 64))' is not a label, like room=hall.")
+            throw ValidationError(label, isNot: "a label, like room=hall")
         }
     }
 

@@ -1,7 +1,6 @@
 import ArgumentParser
 import CVersion
 import Configuration
-import Foundation
 import HeraldMailbox
 import HeraldService
 
@@ -32,11 +31,7 @@ struct Doctor: AsyncParsableCommand {
 
     func run() async throws {
         let configuration = try ServerConfiguration(
-            Settings(
-                commandLine: data.data.map { [.data: .string($0)] } ?? [:],
-                environment: ProcessInfo.processInfo.environment,
-                file: data.config
-            )
+            Settings(commandLine: data.data.map { [.data: .string($0)] } ?? [:], file: data.config)
         )
         let folder = DataFolder(path: configuration.data)
         let findings = await DoctorRun(

@@ -9,3 +9,10 @@ enum EmptyText {
         throw ValidationError("--\(empty.name) is empty: give it a text, or leave it out.")
     }
 }
+
+extension ValidationError {
+    /// Says that a text of the command line is not what it must be, like `a label, like room=hall`.
+    init(_ text: String, isNot wanted: String) {
+        self.init("'\(LogText.escaped(text, limit: 64))' is not \(wanted).")
+    }
+}

@@ -46,7 +46,7 @@ struct Feedback: AsyncParsableCommand {
             authorities: try peer.authorities()
         )
         configuration.address = place.address
-        if let proxy = try proxy ?? settings.text(.proxy) { configuration.proxy = try PeerOptions.proxy(proxy) }
+        if let proxy = try proxy ?? settings.text(.proxy) { configuration.proxy = try ProviderProxy(proxy) }
         var lines: [FeedbackLine] = []
         var isEmpty = true
         do {

@@ -59,27 +59,19 @@ struct Init: AsyncParsableCommand {
     }
 
     private func create(_ folder: DataFolder) async throws -> TrustFolder {
-        do {
-            return try await TrustFolder.create(
-                at: folder.path,
-                hostnames: hostname,
-                asApple: asApple,
-                renewing: renew,
-                store: TrustDatabase.open,
-                now: ServiceClock().now()
-            )
-        } catch let error as TrustError {
-            throw CommandError(error)
-        }
+        try await TrustFolder.create(
+            at: folder.path,
+            hostnames: hostname,
+            asApple: asApple,
+            renewing: renew,
+            store: TrustDatabase.open,
+            now: ServiceClock().now()
+        )
     }
 
     /// A service under Apple's names must not be public.
     private func refusePublicAddress() throws {
-        let settings = try Settings(
-            commandLine: [:],
-            environment: ProcessInfo.processInfo.environment,
-            file: data.config
-        )
+        let settings = try Settings(file: data.config)
         guard let host = try settings.text(.host),
             let address = ListenScope.publicAddress(on: host, machine: ListenScope.machineAddresses())
         else { return }
@@ -114,12 +106,8 @@ private struct InitReport: Encodable {
     init(folder: DataFolder, trust: TrustFolder) throws {
         data = folder.path
         authority = folder.authorityPath
-        do {
-            let certificate = try trust.serverCertificate()
-            names = certificate.names.map(\.description).sorted()
-            expires = certificate.expires.rfc3339
-        } catch let error as TrustError {
-            throw CommandError(error)
-        }
+        let certificate = try trust.serverCertificate()
+        names = certificate.names.map(\.description).sorted()
+        expires = certificate.expires.rfc3339
     }
 }

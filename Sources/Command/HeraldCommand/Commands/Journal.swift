@@ -184,15 +184,11 @@ struct Journal: AsyncParsableCommand {
         if let notification { return .notification(notification) }
         guard words.isEmpty, state == nil, since == nil, device == nil || topic == nil else { return nil }
         if let device {
-            guard let id = DeviceID(device) else { throw wrong(device, "a device's identifier") }
+            guard let id = DeviceID(device) else { throw ValidationError(device, isNot: "a device's identifier") }
             return .device(id)
         }
         guard let topic else { return nil }
-        guard let name = Topic(topic) else { throw wrong(topic, "a topic, like com.example.app") }
+        guard let name = Topic(topic) else { throw ValidationError(topic, isNot: "a topic, like com.example.app") }
         return .topic(name)
-    }
-
-    private func wrong(_ text: String, _ wanted: String) -> ValidationError {
-        ValidationError("'\(LogText.escaped(text, limit: 64))' is not \(wanted).")
     }
 }

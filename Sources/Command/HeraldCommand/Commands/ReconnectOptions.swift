@@ -27,9 +27,7 @@ struct ReconnectOptions: ParsableArguments {
         var limits = ReconnectionLimits()
         if let text = try longestPause ?? settings.text(.longestPause) {
             guard let pause = DurationText.read(text), pause >= .milliseconds(100) else {
-                throw ValidationError(
-                    "'\(LogText.escaped(text, limit: 64))' is not a longest pause: give 100ms or more, like 90s or 2m."
-                )
+                throw ValidationError(text, isNot: "a longest pause: give 100ms or more, like 90s or 2m")
             }
             limits.longestPause = pause
         }

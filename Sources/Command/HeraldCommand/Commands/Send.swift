@@ -47,7 +47,7 @@ struct Send: AsyncParsableCommand {
             authorities: try options.peer.authorities()
         )
         configuration.address = place.address
-        if let proxy = options.proxy { configuration.proxy = try PeerOptions.proxy(proxy) }
+        if let proxy = options.proxy { configuration.proxy = try ProviderProxy(proxy) }
         configuration.explains = true
         // A person at a terminal wants the first answer, not the third.
         configuration.retry = .never

@@ -16,9 +16,7 @@ struct SendRequest: Sendable {
         }
         guard let name = options.topic else { throw ValidationError("Missing expected argument '--topic <id>'") }
         guard let topic = Topic(name) else {
-            throw ValidationError(
-                "'\(LogText.escaped(name, limit: 64))' is not a topic, like com.example.app."
-            )
+            throw ValidationError(name, isNot: "a topic, like com.example.app")
         }
         let pushType = try SendRequest.pushType(options.pushType, topic: topic)
         var request = PushRequest(
@@ -45,7 +43,7 @@ struct SendRequest: Sendable {
         }
         guard let type = PushType(rawValue: text) else {
             let known = PushType.allCases.map(\.rawValue).joined(separator: ", ")
-            throw ValidationError("'\(LogText.escaped(text, limit: 64))' is not a push type: one of \(known).")
+            throw ValidationError(text, isNot: "a push type: one of \(known)")
         }
         return type
     }
@@ -64,9 +62,7 @@ struct SendRequest: Sendable {
             )
         }
         guard let span = DurationText.read(text) else {
-            throw ValidationError(
-                "'\(LogText.escaped(text, limit: 64))' is not an expiration: \(Expiration.rule), or like 1h."
-            )
+            throw ValidationError(text, isNot: "an expiration: \(Expiration.rule), or like 1h")
         }
         return .at(now + span)
     }

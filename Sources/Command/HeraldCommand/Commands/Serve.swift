@@ -71,8 +71,7 @@ struct Serve: AsyncParsableCommand {
     /// The path of the data folder; nil if the settings cannot be read.
     private var dataPath: String? {
         if case .string(let path)? = typed[.data] { return path }
-        let environment = ProcessInfo.processInfo.environment
-        guard let settings = try? Settings(commandLine: [:], environment: environment, file: config) else { return nil }
+        guard let settings = try? Settings(file: config) else { return nil }
         return (try? settings.text(.data)) ?? DataFolder.defaultPath
     }
 

@@ -31,7 +31,7 @@ struct Status: AsyncParsableCommand {
     func validate() throws {
         if env, data.json { throw ValidationError("--env and --json exclude each other.") }
         guard let wait, DurationText.read(wait) == nil else { return }
-        throw ValidationError("'\(LogText.escaped(wait, limit: 64))' is not a time, like 10, 30s or 1m.")
+        throw ValidationError(wait, isNot: "a time, like 10, 30s or 1m")
     }
 
     func run() async throws {

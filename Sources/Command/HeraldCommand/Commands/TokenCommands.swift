@@ -86,19 +86,15 @@ struct TokenInspect: AsyncParsableCommand {
     }
 
     private func snapshot(_ path: String) async throws -> RegistrySnapshot {
-        do {
-            let store = try SQLiteStore(
-                path: path,
-                clock: ServiceClock(),
-                logger: Logger(label: "herald.store", factory: { _ in SwiftLogNoOpLogHandler() }),
-                onFatal: { _ in }
-            )
-            let snapshot = try await store.loadRegistry()
-            await store.close()
-            return snapshot
-        } catch let error as StoreError {
-            throw CommandError(.folder, error.message)
-        }
+        let store = try SQLiteStore(
+            path: path,
+            clock: ServiceClock(),
+            logger: Logger(label: "herald.store", factory: { _ in SwiftLogNoOpLogHandler() }),
+            onFatal: { _ in }
+        )
+        let snapshot = try await store.loadRegistry()
+        await store.close()
+        return snapshot
     }
 
     private func inspectProviderToken(_ folder: DataFolder) async throws {

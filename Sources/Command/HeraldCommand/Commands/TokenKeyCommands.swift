@@ -26,7 +26,7 @@ struct TokenKeys: AsyncParsableCommand {
     func run() async throws {
         let folder = try data.folder()
         let ring = try await TrustChange.read(folder) { try $0.tokenKeys() }
-        let usage: TokenKeyRoute.Usage? =
+        let usage: TokenKeyUsage? =
             switch try FolderLock.attempt(folder) {
             case .taken: nil
             case .held: try? await ControlClient(folder: folder).ask(AdminAPI.tokenKeys)
@@ -44,7 +44,7 @@ struct TokenKeys: AsyncParsableCommand {
         if let usage { Terminal.say("opened since \(usage.since)") }
     }
 
-    private func note(_ record: TokenKeyRecord, _ usage: TokenKeyRoute.Usage?) -> String {
+    private func note(_ record: TokenKeyRecord, _ usage: TokenKeyUsage?) -> String {
         guard record.newest else { return "" }
         return usage.map { $0.sealing == record.id } ?? true ? " (newest)" : " (newest, not used yet)"
     }
@@ -90,11 +90,11 @@ struct TokenRotate: AsyncParsableCommand {
     }
 
     /// The use of the keys when the new one seals, or after a while; nil if no service runs.
-    private func usage(_ folder: DataFolder, until newest: UInt32) async throws -> TokenKeyRoute.Usage? {
+    private func usage(_ folder: DataFolder, until newest: UInt32) async throws -> TokenKeyUsage? {
         let end = ContinuousClock.now + Self.patience
         while true {
             guard case .held = try FolderLock.attempt(folder) else { return nil }
-            let usage: TokenKeyRoute.Usage? = try? await ControlClient(folder: folder)
+            let usage: TokenKeyUsage? = try? await ControlClient(folder: folder)
                 .ask(AdminAPI.tokenKeys)
             guard let usage, usage.sealing < newest, .now < end else { return usage }
             try await Task.sleep(for: TrustSync.look)
@@ -149,7 +149,7 @@ private struct TokenKeyRecord: Encodable {
         case opened
     }
 
-    static func list(_ ring: TokenKeyRing, _ usage: TokenKeyRoute.Usage?) -> [TokenKeyRecord] {
+    static func list(_ ring: TokenKeyRing, _ usage: TokenKeyUsage?) -> [TokenKeyRecord] {
         ring.keys.map { key in
             TokenKeyRecord(
                 id: key.id,

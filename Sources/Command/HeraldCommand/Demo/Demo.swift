@@ -34,7 +34,7 @@ struct Demo: ServiceGuest {
         ready: AsyncStream<String?>
     ) throws -> any Service {
         var configuration = DeviceConfiguration(
-            host: Demo.reachable(host),
+            host: NumericAddress.reachable(host),
             port: devicePort,
             credential: try DeviceCredential(pem: try SafeFile.read(folder.devicePath)),
             authorities: try SafeFile.read(data.authorityPath)
@@ -53,15 +53,6 @@ struct Demo: ServiceGuest {
             service: "\(HostPort(host: host, port: devicePort))"
         )
         return DemoService(agent: agent, app: app, curl: curl, screenPort: screenPort, ready: ready)
-    }
-
-    /// The address to connect to for an address to listen on: loopback for all addresses.
-    static func reachable(_ host: String) -> String {
-        switch host {
-        case "0.0.0.0": "127.0.0.1"
-        case "::": "::1"
-        default: host
-        }
     }
 
     private static func absolute(_ path: String) -> String {

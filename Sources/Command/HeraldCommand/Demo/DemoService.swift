@@ -93,7 +93,8 @@ struct DemoCurl: Hashable, Sendable {
 
     func line(_ token: String) -> String {
         // The server certificate names localhost, so curl connects by that name to another address.
-        let resolve = DemoCurl.isLocalhost(host) ? "" : " --resolve localhost:\(port):\(DemoCurl.bracketed(host))"
+        let address = HostPort(host: host, port: port).bracketedHost
+        let resolve = DemoCurl.isLocalhost(host) ? "" : " --resolve localhost:\(port):\(address)"
         return
             "curl -i --http2 --cacert \(ShellWord.quoted(authorityPath)) --cert \(ShellWord.quoted(certificatePath))\(resolve)"
             + " -H 'apns-push-type: alert' -d '{\"aps\":{\"alert\":\"Hello from curl\"}}'"
@@ -103,9 +104,5 @@ struct DemoCurl: Hashable, Sendable {
     /// Whether `localhost` reaches a listener on this address.
     private static func isLocalhost(_ host: String) -> Bool {
         ["127.0.0.1", "::1", "localhost", "0.0.0.0", "::"].contains(host)
-    }
-
-    private static func bracketed(_ host: String) -> String {
-        host.contains(":") ? "[\(host)]" : host
     }
 }

@@ -27,7 +27,7 @@ struct RelayDatabaseOptions: ParsableArguments {
     func place(
         environment: [String: String] = ProcessInfo.processInfo.environment
     ) throws -> (address: DatabaseAddress, tables: TableNames) {
-        let settings = try Settings(commandLine: [:], environment: environment, file: config, of: .relay)
+        let settings = try Settings(environment: environment, file: config, of: .relay)
         guard let text = try database ?? settings.text(.database) else {
             throw ValidationError("Name the queue: --database sqlite:///absolute/path or postgresql://user@host/name.")
         }

@@ -1,5 +1,4 @@
 import ArgumentParser
-import Foundation
 import HeraldService
 
 /// The options of every command that works on a data folder.
@@ -15,8 +14,8 @@ struct DataOptions: ParsableArguments {
 
     /// The folder's path, by the command line, `HERALD_DATA`, the configuration file, or the default.
     /// - Throws: ``CommandError/Code/configuration``.
-    func path(environment: [String: String] = ProcessInfo.processInfo.environment) throws -> String {
-        let settings = try Settings(commandLine: [:], environment: environment, file: config)
+    func path() throws -> String {
+        let settings = try Settings(file: config)
         let path = try data ?? settings.text(.data) ?? DataFolder.defaultPath
         guard !path.isEmpty else {
             throw CommandError(.configuration, "the data folder's path is empty: name it with --data")

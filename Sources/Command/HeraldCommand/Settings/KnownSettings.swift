@@ -1,4 +1,5 @@
 import Configuration
+import Foundation
 import HeraldService
 
 extension SettingsFile.Kind {
@@ -23,8 +24,8 @@ extension Settings {
     /// Reads settings where hints may name each kind of file.
     /// - Throws: ``CommandError/Code/configuration``.
     init(
-        commandLine: [SettingKey: ConfigContent],
-        environment: [String: String],
+        commandLine: [SettingKey: ConfigContent] = [:],
+        environment: [String: String] = ProcessInfo.processInfo.environment,
         file: String?,
         of kind: SettingsFile.Kind = .service
     ) throws {

@@ -42,7 +42,7 @@ struct PeerOptions: ParsableArguments {
     /// The settings of the environment and the configuration file.
     /// - Throws: ``CommandError/Code/configuration``.
     func settings(environment: [String: String] = ProcessInfo.processInfo.environment) throws -> Settings {
-        try Settings(commandLine: [:], environment: environment, file: config)
+        try Settings(environment: environment, file: config)
     }
 
     /// Adds the options that were not typed.
@@ -106,15 +106,6 @@ struct PeerOptions: ParsableArguments {
         let isUnknown = error.code == .untrusted && (try? authorities()) == nil
         let remedy = isUnknown ? ": give its ca.pem with --ca, or its folder with --data" : ""
         return CommandError(.unreachable, error.message + remedy)
-    }
-
-    /// Reads the option `--proxy`.
-    static func proxy(_ text: String) throws -> ProviderProxy {
-        do {
-            return try ProviderProxy(text)
-        } catch let error as ProviderError {
-            throw CommandError(.configuration, error.message)
-        }
     }
 
     private static func environment(_ text: String) throws -> PushEnvironment {

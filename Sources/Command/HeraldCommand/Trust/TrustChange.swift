@@ -1,6 +1,5 @@
 import Foundation
 import HeraldConsole
-import HeraldIdentity
 import HeraldMailbox
 import HeraldModel
 import HeraldService
@@ -19,7 +18,7 @@ enum TrustChange {
     ///   - change: Gets the trust folder, and the time of the service if one runs.
     ///   - tell: Writes or prints the outcome, also if the service does not apply the change: a new secret is nowhere else.
     /// - Returns: The outcome of the change.
-    /// - Throws: ``CommandError``.
+    /// - Throws: ``CommandError`` or `TrustError`.
     @discardableResult
     static func make<Outcome>(
         in folder: DataFolder,
@@ -45,16 +44,12 @@ enum TrustChange {
     }
 
     /// Reads the trust folder.
-    /// - Throws: ``CommandError``.
+    /// - Throws: `TrustError`.
     static func read<Outcome>(
         _ folder: DataFolder,
         _ body: (TrustFolder) async throws -> Outcome
     ) async throws -> Outcome {
-        do {
-            return try await body(try TrustFolder.load(at: folder.path, store: TrustDatabase.open))
-        } catch let error as TrustError {
-            throw CommandError(error)
-        }
+        try await body(try TrustFolder.load(at: folder.path, store: TrustDatabase.open))
     }
 
     /// Asks a service to reload the folder.

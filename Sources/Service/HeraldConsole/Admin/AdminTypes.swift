@@ -123,27 +123,21 @@ package struct ChannelEntry: Codable, Hashable, Sendable {
     package let delivered: Int
     /// Whether a message is stored for later subscribers.
     package let stored: Bool
+}
 
-    package init(
-        id: String,
-        topic: Topic,
-        environment: PushEnvironment,
-        policy: UInt8,
-        created: String,
-        subscribers: Int,
-        published: Int,
-        delivered: Int,
-        stored: Bool
-    ) {
-        self.id = id
-        self.topic = topic
-        self.environment = environment
-        self.policy = policy
-        self.created = created
-        self.subscribers = subscribers
-        self.published = published
-        self.delivered = delivered
-        self.stored = stored
+extension ChannelEntry {
+    package init(_ summary: ChannelService.Summary) {
+        self.init(
+            id: summary.channel.id.base64,
+            topic: summary.app.topic,
+            environment: summary.app.environment,
+            policy: summary.channel.storage.rawValue,
+            created: summary.channel.created.rfc3339,
+            subscribers: summary.feed.subscribers,
+            published: summary.feed.published,
+            delivered: summary.feed.delivered,
+            stored: summary.hasStoredMessage
+        )
     }
 }
 

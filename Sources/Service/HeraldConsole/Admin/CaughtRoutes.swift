@@ -27,49 +27,42 @@ extension CaughtInbox {
         switch state.topics {
         case .off: return []
         case .all: what = "all apps"
-        case .only(let topics): what = topics.map(\.name).joined(separator: ", ")
+        case .topics(let topics): what = topics.map(\.name).sorted().joined(separator: ", ")
         }
         let until = state.until.map { "until \($0)" } ?? "until it stops"
         return ["payloads of \(what) are caught in memory \(until): not for production"]
     }
 }
 
-/// The work on what is caught.
-package struct CaughtRoutes: Sendable {
-    private let inbox: any CaughtInbox
-    private let waits: CallerShares
-
-    package init(inbox: any CaughtInbox, connections: Int) {
-        self.inbox = inbox
-        waits = CallerShares(limit: connections / 2, share: 2, what: "requests wait for messages")
-    }
-
-    package func register(_ api: inout AdminWork) {
-        api.on(AdminAPI.caught) { call in
-            var question = CaughtQuestion(
-                try query(call) ?? CaughtQuery(""),
-                limit: try call(AdminAPI.caughtLimit) ?? 100
+extension AdminWork {
+    /// Registers the work on what is caught; half of the console's connections at most wait for it.
+    package mutating func register(inbox: any CaughtInbox, connections: Int) {
+        let waits = CallerShares(limit: connections / 2, share: 2, what: "requests wait for messages")
+        on(AdminAPI.caught) { call in
+            let question = CaughtQuestion(
+                query: try call.caughtQuery() ?? CaughtQuery(""),
+                limit: try call(AdminAPI.caughtLimit) ?? 100,
+                count: try call(AdminAPI.caughtCount) ?? 1,
+                until: try call.caughtQuery("until"),
+                wait: try call(AdminAPI.caughtWait) ?? .zero
             )
-            question.count = try call(AdminAPI.caughtCount) ?? 1
-            question.until = try query(call, "until")
-            question.wait = try call(AdminAPI.caughtWait) ?? .zero
             guard question.wait > .zero else { return try await inbox.caught(question) }
             let leave = try waits.take(call.caller)
             defer { leave() }
-            return try await call.context.whileIn { [question] in try await inbox.caught(question) }
+            return try await call.context.whileIn { try await inbox.caught(question) }
         }
-        api.on(AdminAPI.removeCaught) { call in
-            CaughtRemoval(deleted: try await inbox.removeCaught(try query(call) ?? CaughtQuery("")))
+        on(AdminAPI.removeCaught) { call in
+            CaughtRemoval(deleted: try await inbox.removeCaught(try call.caughtQuery() ?? CaughtQuery("")))
         }
-        api.on(AdminAPI.caughtMessage) { call in
+        on(AdminAPI.caughtMessage) { call in
             let id = try call.path(Ask.notification)
-            let found = try await inbox.caught(CaughtQuestion(try CaughtQuery("id:\(id)"), limit: 1))
+            let found = try await inbox.caught(CaughtQuestion(query: try CaughtQuery("id:\(id)"), limit: 1))
             guard let entry = found.items.first else {
                 throw AdminError(.notFound, "no message with the identifier \(id) is caught, or not any more")
             }
             return entry
         }
-        api.on(AdminAPI.setCatch) { call in
+        on(AdminAPI.setCatch) { call in
             guard call.body.minutes.map(CatchRequest.minutesRange.contains) ?? true else {
                 throw AdminError(
                     .badRequest,
@@ -79,10 +72,12 @@ package struct CaughtRoutes: Sendable {
             return try inbox.setCatch(call.body)
         }
     }
+}
 
+extension Call {
     /// `?q=…`, in which a plus is a space, as forms and most libraries write it; nil without it.
-    private func query(_ call: Call<NoContent>, _ name: String = "q") throws -> CaughtQuery? {
-        let parameters = (call.request.uri.query ?? "").utf8.split(separator: UInt8(ascii: "&"))
+    fileprivate func caughtQuery(_ name: String = "q") throws -> CaughtQuery? {
+        let parameters = (request.uri.query ?? "").utf8.split(separator: UInt8(ascii: "&"))
         guard let raw = parameters.first(where: { $0.starts(with: "\(name)=".utf8) })?.dropFirst(name.utf8.count + 1)
         else {
             return nil

@@ -44,14 +44,14 @@ package struct CaughtEntry: Codable, SnakeCased, Hashable, Sendable {
 /// The present state of catching.
 package struct CatchingState: Codable, Hashable, Sendable {
     /// `off`, `all`, or the topics.
-    package let topics: CatchTopics
+    package let topics: CatchScope
     /// The end of catching; nil if it lasts until the service stops.
     package let until: String?
     package let messages: Int
     /// The most messages that are kept; the newest win.
     package let limit: Int
 
-    package init(topics: CatchTopics, until: String?, messages: Int, limit: Int) {
+    package init(topics: CatchScope, until: String?, messages: Int, limit: Int) {
         self.topics = topics
         self.until = until
         self.messages = messages
@@ -59,12 +59,8 @@ package struct CatchingState: Codable, Hashable, Sendable {
     }
 }
 
-/// The apps whose requests are caught: JSON `"off"`, `"all"`, or an array of topics.
-package enum CatchTopics: Codable, Hashable, Sendable {
-    case off
-    case all
-    case only([Topic])
-
+/// JSON `"off"`, `"all"`, or an array of topics.
+extension CatchScope: Codable {
     /// The most topics that are caught at once.
     package static let maximum = 1000
 
@@ -73,18 +69,17 @@ package enum CatchTopics: Codable, Hashable, Sendable {
         switch try? container.decode(String.self) {
         case "off": self = .off
         case "all": self = .all
-        case _?: throw CatchTopics.malformed
+        case _?: throw CatchScope.malformed
         case nil:
-            guard let names = try? container.decode([String].self), (1...CatchTopics.maximum).contains(names.count)
+            guard let names = try? container.decode([String].self), (1...CatchScope.maximum).contains(names.count)
             else {
-                throw CatchTopics.malformed
+                throw CatchScope.malformed
             }
-            self = .only(
-                try names.map { name in
-                    guard let topic = Topic(name) else { throw CatchTopics.malformed }
-                    return topic
-                }
-            )
+            let topics = try names.map { name in
+                guard let topic = Topic(name) else { throw CatchScope.malformed }
+                return topic
+            }
+            self = .topics(Set(topics))
         }
     }
 
@@ -98,7 +93,7 @@ package enum CatchTopics: Codable, Hashable, Sendable {
         switch self {
         case .off: try container.encode("off")
         case .all: try container.encode("all")
-        case .only(let topics): try container.encode(topics.map(\.name))
+        case .topics(let topics): try container.encode(topics.map(\.name).sorted())
         }
     }
 }
@@ -108,7 +103,7 @@ package struct CatchRequest: Codable, Hashable, Sendable {
     /// Minutes that an operator may switch it on for.
     package static let minutesRange = 1...1440
 
-    package let topics: CatchTopics
+    package let topics: CatchScope
     /// Nil for an hour.
     package let minutes: Int?
 }
@@ -124,11 +119,6 @@ package struct CaughtQuestion: Hashable, Sendable {
     package var until: CaughtQuery?
     /// How long to wait for that.
     package var wait = Duration.zero
-
-    package init(_ query: CaughtQuery, limit: Int) {
-        self.query = query
-        self.limit = limit
-    }
 }
 
 /// The answer to a question for what was caught.

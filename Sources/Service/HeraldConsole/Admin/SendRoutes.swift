@@ -3,25 +3,11 @@ import HeraldWeb
 import Hummingbird
 import Synchronization
 
-/// Sends notifications through the provider API of this service, as any provider does.
-package protocol ConsoleSender: Sendable {
-    /// Sends a notification to each recipient.
-    /// - Returns: The answers, in the order of the recipients.
-    /// - Throws: ``AdminError`` or ``HeraldWeb/WebRefusal`` if nothing can be sent.
-    func send(_ order: SendOrder) async throws -> [SendAnswer]
-}
-
-/// The work of sending.
-package struct SendRoutes: Sendable {
-    private let sender: any ConsoleSender
-    private let pace = SendPace()
-
-    package init(sender: any ConsoleSender) {
-        self.sender = sender
-    }
-
-    package func register(_ api: inout AdminWork) {
-        api.respond(to: AdminAPI.send) { call in
+extension AdminWork {
+    /// Registers sending; `send` answers in the order of the recipients.
+    package mutating func register(send: @escaping @Sendable (SendOrder) async throws -> [SendAnswer]) {
+        let pace = SendPace()
+        respond(to: AdminAPI.send) { call in
             let order = call.body
             try order.environment.check(call.caller)
             guard let caller = call.caller, pace.admits(caller) else {
@@ -31,7 +17,7 @@ package struct SendRoutes: Sendable {
                     retryAfter: 1
                 )
             }
-            let answers = try await sender.send(order)
+            let answers = try await send(order)
             guard !order.isList, let answer = answers.first else {
                 return try WebReply.json(SendAnswers(items: answers))
             }

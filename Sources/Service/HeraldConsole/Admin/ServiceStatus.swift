@@ -49,7 +49,7 @@ package struct ServiceStatus: Codable, SnakeCased, Hashable, Sendable {
     package struct Signs: Hashable, Sendable {
         let environments: [PushEnvironment]
         let drills: [Int]
-        let caught: CatchTopics?
+        let caught: CatchScope?
         let isClockMoved: Bool
     }
 

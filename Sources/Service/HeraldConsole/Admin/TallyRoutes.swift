@@ -12,37 +12,32 @@ package protocol JournalCounting: Sendable {
     func tallies(_ question: TallyQuestion) async throws -> TallyAnswer
 }
 
-/// The work of counting lines.
-package struct TallyRoutes: Sendable {
-    private let journal: any JournalCounting
-
-    package init(journal: any JournalCounting) {
-        self.journal = journal
+extension AdminWork {
+    /// Registers the counting of lines.
+    package mutating func register(tallies journal: any JournalCounting) {
+        on(AdminAPI.tallies) { call in try await journal.tallies(try call.tallyQuestion(at: journal.now)) }
     }
+}
 
-    package func register(_ api: inout AdminWork) {
-        api.on(AdminAPI.tallies) { call in try await journal.tallies(try question(call)) }
-    }
-
-    private func question(_ call: Call<NoContent>) throws -> TallyQuestion {
-        let group = try call(AdminAPI.tallyGroup) ?? .outcome
-        var outcome = try call(AdminAPI.tallyOutcome)
+extension Call {
+    fileprivate func tallyQuestion(at now: WallTime) throws -> TallyQuestion {
+        let group = try self(AdminAPI.tallyGroup) ?? .outcome
+        var outcome = try self(AdminAPI.tallyOutcome)
         // A notification has several lines, but it was received once.
         if outcome == nil, group == .type || group == .priority { outcome = .received }
         return TallyQuestion(
-            topic: try call(AdminAPI.tallyApp)?.name,
-            environment: try call(Ask.environment),
+            topic: try self(AdminAPI.tallyApp)?.name,
+            environment: try self(Ask.environment),
             outcome: outcome,
             group: group,
-            hours: try hours(call)
+            hours: try tallyHours(at: now)
         )
     }
 
     /// Whole hours from `from` through `to`; without them the last 24 hours, and this one.
-    private func hours(_ call: Call<NoContent>) throws -> Range<Int64> {
-        let now = journal.now
-        let from = try moment(AdminAPI.tallyFrom, call, now) ?? now - .seconds(86_400)
-        let to = try moment(AdminAPI.tallyTo, call, now) ?? now
+    private func tallyHours(at now: WallTime) throws -> Range<Int64> {
+        let from = try moment(AdminAPI.tallyFrom, at: now) ?? now - .seconds(86_400)
+        let to = try moment(AdminAPI.tallyTo, at: now) ?? now
         guard from < to else { throw AdminError(.badRequest, "from must be before to") }
         let (first, last) = (TallyKey.hour(of: from), TallyKey.hour(of: to - .milliseconds(1)))
         guard last - first < TallyQuestion.mostHours else {
@@ -55,8 +50,8 @@ package struct TallyRoutes: Sendable {
         return first..<(last + 1)
     }
 
-    private func moment(_ parameter: Parameter<String>, _ call: Call<NoContent>, _ now: WallTime) throws -> WallTime? {
-        try call(parameter).map { text in
+    private func moment(_ parameter: Parameter<String>, at now: WallTime) throws -> WallTime? {
+        try self(parameter).map { text in
             guard let moment = SearchMoment.read(text, now: now) else {
                 throw AdminError(.badRequest, "\(parameter.name) must be a time like \(SearchMoment.forms)")
             }

@@ -33,9 +33,4 @@ package struct PageRequest: Hashable, Sendable {
     package static let standard = 100
     package let limit: Int
     package let after: String?
-
-    package init(limit: Int = standard, after: String? = nil) {
-        self.limit = limit
-        self.after = after
-    }
 }

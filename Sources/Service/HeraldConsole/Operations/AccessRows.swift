@@ -6,7 +6,6 @@ extension AdminAPI {
         .post,
         "links",
         role: .admin,
-        .changes,
         says: "Make a one-time link for the page.",
         answer: """
             The code; the link is the address of the page with `#login=` and the code. It works once, for a minute.
@@ -30,7 +29,6 @@ extension AdminAPI {
         .get,
         "session",
         role: .viewer,
-        .reads,
         says: "The caller."
     )
     package static let signOut = AdminOperation<NoContent, NoContent>(
@@ -46,7 +44,6 @@ extension AdminAPI {
         .get,
         "sessions",
         role: .admin,
-        .reads,
         says: "The sessions of browsers.",
         answer: "The sessions, the newest first."
     )
@@ -54,7 +51,6 @@ extension AdminAPI {
         .delete,
         "sessions/{id}",
         role: .admin,
-        .changes,
         says: "End a session, its links, and the sessions that were opened with those.",
         answer: "The session has ended.",
         status: 204,
@@ -64,7 +60,6 @@ extension AdminAPI {
         .get,
         "tokens",
         role: .admin,
-        .reads,
         says: "The named tokens that are valid.",
         answer: "The tokens, the newest first, without their secrets."
     )
@@ -72,7 +67,6 @@ extension AdminAPI {
         .post,
         "tokens",
         role: .admin,
-        .changes,
         says: "Make a named token for a tool.",
         answer: "The token. Only this answer has its secret.",
         status: 201,
@@ -82,7 +76,6 @@ extension AdminAPI {
         .delete,
         "tokens/{id}",
         role: .admin,
-        .changes,
         says: "Revoke a token, and end the tokens, sessions and links that were made with it.",
         answer: "The token is revoked.",
         status: 204,
@@ -93,7 +86,6 @@ extension AdminAPI {
         "audit",
         takes: [auditLimit, auditBefore],
         role: .admin,
-        .reads,
         says: "Who changed what, the newest first.",
         answer: "The lines of the audit."
     )

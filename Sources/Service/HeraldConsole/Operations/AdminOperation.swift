@@ -17,67 +17,41 @@ package struct AdminOperation<Body: Decodable & Sendable, Answer: Sendable>: Sen
     ///   - path: The path below `/v1/`, with names in braces: `devices/{id}`.
     ///   - parameters: Those of the query, and those of the path that have words or a form of their own.
     ///   - role: The least role.
-    ///   - effect: What it does to the service.
+    ///   - effect: What it does to the service; without one, GET reads and every other method changes it.
     ///   - summary: One sentence for the description.
     ///   - answer: The answer in words.
     ///   - more: Further sentences for the description.
     ///   - status: The status of its success.
     ///   - fails: The statuses of its failures, besides those that every such request has.
+    ///   - schema: The schema of an answer that is not JSON of `Answer`.
     package init(
         _ method: HTTPRequest.Method,
         _ path: String,
         takes parameters: [any AnyParameter] = [],
         role: LeastRole,
-        _ effect: OperationRow.Effect,
+        _ effect: OperationRow.Effect? = nil,
         says summary: String,
         answer: String = "",
         more: String = "",
         status: Int = 200,
-        fails: [Int] = []
+        fails: [Int] = [],
+        schema: (@Sendable (SchemaBook) throws -> (type: String, schema: JSON)?)? = nil
     ) where Answer: Decodable {
-        self.init(
-            method,
-            path,
-            takes: parameters,
-            role: role,
-            effect,
-            says: summary,
-            answer: answer,
-            more: more,
-            status: status,
-            fails: fails
-        ) { book in
-            Answer.self == NoContent.self ? nil : ("application/json", try book.schema(of: Answer.self))
-        }
-    }
-
-    /// Makes a row whose answer has a schema of its own.
-    package init(
-        _ method: HTTPRequest.Method,
-        _ path: String,
-        takes parameters: [any AnyParameter],
-        role: LeastRole,
-        _ effect: OperationRow.Effect,
-        says summary: String,
-        answer: String,
-        more: String,
-        status: Int,
-        fails: [Int],
-        schema: @escaping @Sendable (SchemaBook) throws -> (type: String, schema: JSON)?
-    ) {
         row = OperationRow(
             method: method,
             path: "/v1/\(path)",
             parameters: parameters,
             role: role,
-            effect: effect,
+            effect: effect ?? (method == .get ? .reads : .changes),
             summary: summary,
             more: more,
             answer: answer,
             status: status,
             failures: fails,
             bodySchema: { Body.self == NoContent.self ? nil : try $0.schema(of: Body.self) },
-            answerSchema: schema
+            answerSchema: schema ?? { book in
+                Answer.self == NoContent.self ? nil : ("application/json", try book.schema(of: Answer.self))
+            }
         )
     }
 }
@@ -159,7 +133,6 @@ package struct OperationRow: Sendable {
             method,
             String(path.dropFirst("/v1/".count)),
             role: .admin,
-            method == .get ? .reads : .changes,
             says: ""
         ).row
     }

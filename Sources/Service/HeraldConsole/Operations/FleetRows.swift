@@ -17,7 +17,6 @@ extension AdminAPI {
         "devices",
         takes: [deviceSearch, connected, label, offlineDays, unusedDevices, unready] + Ask.page,
         role: .viewer,
-        .reads,
         says: "The enrolled devices, including revoked ones.",
         answer: "The devices, by identifier. A part may have fewer than `limit`, or none, before the end."
     )
@@ -53,7 +52,6 @@ extension AdminAPI {
         .get,
         "announcement",
         role: .viewer,
-        .reads,
         says: "What devices are told of the service's authorities and addresses, and how many of them know it.",
         answer: "The newest announcement.",
         fails: [404]
@@ -62,7 +60,6 @@ extension AdminAPI {
         .post,
         "announcement/renew",
         role: .admin,
-        .changes,
         says: "Signs the announcement anew, so that devices with a newer one of a lost service take it.",
         answer: "The announcement.",
         fails: [409]
@@ -73,7 +70,6 @@ extension AdminAPI {
         "announcement/told",
         takes: [toldDevice, label],
         role: .admin,
-        .changes,
         says: "Records that a device, or those with labels, were told by hand everything that is announced.",
         answer: "The announcement.",
         more: "It is for devices that do not follow announcements. One that adds something makes them silent again.",
@@ -85,7 +81,6 @@ extension AdminAPI {
         .get,
         "devices/{id}",
         role: .viewer,
-        .reads,
         says: "A device with its apps, its connection and the number of notifications that wait.",
         answer: "The device.",
         fails: [404]
@@ -94,7 +89,6 @@ extension AdminAPI {
         .put,
         "devices/{id}/labels",
         role: .admin,
-        .changes,
         says: "Replaces the labels of a device.",
         answer: "The device.",
         fails: [404, 409]
@@ -103,7 +97,6 @@ extension AdminAPI {
         .post,
         "devices/{id}/revoke",
         role: .admin,
-        .changes,
         says: "Revokes a device's certificate for ever. The service closes its connection before the answer.",
         answer: "The device.",
         more: revocation,
@@ -114,7 +107,6 @@ extension AdminAPI {
         "devices/{id}/disconnect",
         takes: [staysAway],
         role: .admin,
-        .changes,
         says: "Closes a device's connection. The device comes back at once, unless it is told to stay away.",
         answer: "The device.",
         fails: [404, 409]
@@ -128,7 +120,6 @@ extension AdminAPI {
         "devices/{id}/apps/{topic}/token",
         takes: [Ask.environment],
         role: .sender,
-        .changes,
         says: "Seals the token of a registered app again. Each answer is a valid token.",
         answer: "The token.",
         more: "The environment is needed if the app is registered in both.",
@@ -144,7 +135,6 @@ extension AdminAPI {
         "invitations",
         takes: Ask.page,
         role: .admin,
-        .reads,
         says: "The invitations for devices, without their codes.",
         answer: "The invitations, by identifier."
     )
@@ -152,7 +142,6 @@ extension AdminAPI {
         .post,
         "invitations",
         role: .admin,
-        .changes,
         says: "Makes an invitation for one device or many, or for a known device.",
         answer: "The invitation with its code, which no later answer has.",
         fails: [404, 409]
@@ -161,7 +150,6 @@ extension AdminAPI {
         .delete,
         "invitations/{id}",
         role: .admin,
-        .changes,
         says: "Withdraws an invitation. Devices that have used it stay.",
         answer: "The invitation.",
         fails: [404, 409]
@@ -172,7 +160,6 @@ extension AdminAPI {
         "credentials",
         takes: Ask.page,
         role: .viewer,
-        .reads,
         says: "The certificates and keys of providers, including revoked ones.",
         answer: "The credentials, by identifier."
     )
@@ -180,7 +167,6 @@ extension AdminAPI {
         .get,
         "credentials/{id}",
         role: .viewer,
-        .reads,
         says: "A certificate or key of a provider.",
         answer: "The credential.",
         fails: [404]
@@ -189,7 +175,6 @@ extension AdminAPI {
         .post,
         "credentials/certificate",
         role: .admin,
-        .changes,
         says: "Issues a provider's certificate for a request. The private key stays with its owner.",
         answer: "The certificate, which is in force.",
         fails: [409]
@@ -198,7 +183,6 @@ extension AdminAPI {
         .post,
         "credentials/key",
         role: .admin,
-        .changes,
         says: "Takes the public half of a provider's key, for tokens that its owner signs.",
         answer: "The key, which is in force. Its identifier is the tokens' `kid`.",
         fails: [409]
@@ -207,7 +191,6 @@ extension AdminAPI {
         .post,
         "credentials/{id}/revoke",
         role: .admin,
-        .changes,
         says: "Revokes a credential for ever. It takes effect on open connections before the answer.",
         answer: "The credential.",
         more: revocation,
@@ -217,7 +200,6 @@ extension AdminAPI {
         .post,
         "trust/reload",
         role: .admin,
-        .changes,
         says: "Reloads the trust folder now.",
         answer: "The service.",
         fails: [404, 409]
@@ -228,7 +210,6 @@ extension AdminAPI {
         "apps",
         takes: [Ask.topic, unused] + Ask.page,
         role: .viewer,
-        .reads,
         says: "The app names that the service knows, with their use; and the topics that a team owns and no app has.",
         answer: "The apps, by topic. Topics that no app has are missing if only unused apps are listed."
     )
@@ -238,7 +219,6 @@ extension AdminAPI {
         "apps/{topic}/forget",
         takes: [Ask.environment],
         role: .admin,
-        .changes,
         says: "Forgets an app that no device has registered and that has no channel.",
         answer: "The forgotten apps.",
         fails: [404, 409]
@@ -249,7 +229,6 @@ extension AdminAPI {
         "apps/{topic}/tokens",
         takes: [label, tokenEnvironment] + Ask.page,
         role: .sender,
-        .changes,
         says: "Seals the tokens of an app again, on all devices that have it or on those with labels.",
         answer: "The tokens, by device. A part may have fewer than `limit`, or none, before the end.",
         more: "Revoked devices are left out."
@@ -264,7 +243,6 @@ extension AdminAPI {
         "channels",
         takes: [Ask.topic] + Ask.page,
         role: .viewer,
-        .reads,
         says: "Broadcast channels, with counts of their messages.",
         answer: "The channels, by identifier."
     )
@@ -272,7 +250,6 @@ extension AdminAPI {
         .post,
         "channels",
         role: .sender,
-        .changes,
         says: "Makes a broadcast channel.",
         answer: "The channel.",
         more: """
@@ -287,7 +264,6 @@ extension AdminAPI {
         "channels/{id}",
         takes: [channel],
         role: .sender,
-        .changes,
         says: "Deletes a broadcast channel with its stored message, at a sender's request in the sandbox only.",
         answer: "The last state of the channel.",
         fails: [404, 409]

@@ -16,7 +16,6 @@ extension AdminAPI {
         "journal",
         takes: [journalID, journalDevice, journalTopic, journalLimit],
         role: .viewer,
-        .reads,
         says: "Outcomes of notifications, oldest line first; the newest ones if there are more than `limit`.",
         answer: """
             The lines. If the journal has ever deleted lines, for their age or for its size, the field \
@@ -71,7 +70,6 @@ extension AdminAPI {
         "journal/{id}",
         takes: [Ask.notification, lifeWait, lifeGoal],
         role: .viewer,
-        .reads,
         says: "The life of one notification, with what each line means.",
         answer: "Its lines, whether or not it has come to what `until` says.",
         fails: [404]
@@ -91,7 +89,6 @@ extension AdminAPI {
         "tallies",
         takes: [tallyApp, Ask.environment, tallyFrom, tallyTo, tallyGroup, tallyOutcome],
         role: .viewer,
-        .reads,
         says: "Exact numbers of journal lines by hour.",
         answer: "The numbers.",
         more: """
@@ -142,7 +139,6 @@ extension AdminAPI {
         "caught",
         takes: [caughtQuery],
         role: .sender,
-        .changes,
         says: "Forgets the matching messages.",
         answer: "Their number."
     )
@@ -160,7 +156,6 @@ extension AdminAPI {
         .put,
         "catch",
         role: .admin,
-        .changes,
         says: "Changes what this node catches, until it stops. `off` forgets all messages.",
         answer: "The present state.",
         fails: [409]
@@ -198,13 +193,10 @@ extension AdminAPI {
     package static let send = AdminOperation<SendOrder, Never>(
         .post,
         "send",
-        takes: [],
         role: .sender,
-        .changes,
         says: "Sends notifications through this node's provider API, as the provider `console`.",
         answer: "The answer to the recipient, or the answers to a list, in its order.",
         more: "A sender may send in the sandbox only, an admin in both environments. At most 10 requests a second.",
-        status: 200,
         fails: [404, 409],
         schema: { book in
             let answers: JSON = [

@@ -1,4 +1,5 @@
 package import HeraldJSON
+package import HeraldModel
 package import HeraldWeb
 
 // Words about members of the service, the journal, drills and tests.
@@ -290,8 +291,8 @@ extension CaughtAnswer: Described {
     ]
 }
 
-extension CatchTopics: CustomSchema {
-    package static var example: CatchTopics? { .off }
+extension CatchScope: CustomSchema {
+    package static var example: CatchScope? { .off }
 
     package static func schema(_ book: SchemaBook) -> JSON {
         [

@@ -15,7 +15,6 @@ extension AdminAPI {
         .get,
         "status",
         role: .viewer,
-        .reads,
         says: "State of the service."
     )
 
@@ -24,7 +23,6 @@ extension AdminAPI {
         "problems",
         takes: [history],
         role: .viewer,
-        .reads,
         says: "What is wrong or unusual, since when, why it matters, and what to do.",
         answer: "The problems; the present ones alone oldest first, with the history newest first."
     )
@@ -41,7 +39,6 @@ extension AdminAPI {
         .get,
         "refusals",
         role: .viewer,
-        .reads,
         says: "Refused requests, in groups of provider, topic, environment and reason.",
         answer: "The groups, the last seen first.",
         more:
@@ -53,7 +50,6 @@ extension AdminAPI {
         "series",
         takes: [seriesRange, seriesNames],
         role: .viewer,
-        .reads,
         says: "The recent values of the service's main metrics, for charts.",
         more: """
             They are kept in memory, and begin with the process. Each node of a cluster has its own. Rates are numbers a \
@@ -84,7 +80,6 @@ extension AdminAPI {
         "events",
         takes: [eventKinds, eventSearch, lastEvent],
         role: .viewer,
-        .reads,
         says: "What happens, as server-sent events; the answer does not end.",
         answer: "The events.",
         more: """
@@ -97,8 +92,6 @@ extension AdminAPI {
             all that there is at the beginning: a client that looks in now and then leaves after it, and comes back with its \
             `id`. A comment comes each 15 seconds.
             """,
-        status: 200,
-        fails: [],
         schema: { _ in ("text/event-stream", ["type": "string"]) }
     )
     static let eventKinds = Parameter(
@@ -126,14 +119,12 @@ extension AdminAPI {
         .get,
         "clock",
         role: .viewer,
-        .reads,
         says: "The service's time."
     )
     package static let advanceClock = AdminOperation<ClockAdvance, ClockReading>(
         .post,
         "clock/advance",
         role: .admin,
-        .changes,
         says: "Moves the service's clock; only with `--clock`, for tests.",
         fails: [409]
     )
@@ -141,7 +132,6 @@ extension AdminAPI {
         .post,
         "clock/accept",
         role: .admin,
-        .changes,
         says: "Accepts the machine's clock after a jump; Herald deletes notifications that have expired by it."
     )
 
@@ -149,14 +139,12 @@ extension AdminAPI {
         .get,
         "drills",
         role: .viewer,
-        .reads,
         says: "The active drills."
     )
     package static let startDrill = AdminOperation<DrillRequest, DrillEntry>(
         .post,
         "drills",
         role: .drills,
-        .changes,
         says: "Starts a drill; senders may, too, with the setting `console-drills`.",
         fails: [409]
     )
@@ -164,7 +152,6 @@ extension AdminAPI {
         .post,
         "drills/stop",
         role: .drills,
-        .changes,
         says: "Stops all drills; senders may, too, with the setting `console-drills`."
     )
     package static let stopDrill = AdminOperation<NoContent, DrillEntry>(
@@ -172,7 +159,6 @@ extension AdminAPI {
         "drills/{id}/stop",
         takes: [drill],
         role: .drills,
-        .changes,
         says: "Stops a drill; senders may, too, with the setting `console-drills`.",
         fails: [404]
     )
@@ -181,7 +167,6 @@ extension AdminAPI {
         "drills/{id}/renew",
         takes: [drill],
         role: .drills,
-        .changes,
         says: "Gives a drill with a `lease` its whole time again; senders may, too, with the setting `console-drills`.",
         fails: [404]
     )

@@ -15,16 +15,10 @@ package struct JournalSearchRequest: Codable, Hashable, Sendable {
     /// The answer's cursor, to go on to older lines.
     package let cursor: String?
 
-    package init(
-        q: String?,
-        after: String? = nil,
-        before: String? = nil,
-        limit: Int? = nil,
-        cursor: String? = nil
-    ) {
+    package init(q: String?, limit: Int, cursor: String?) {
         self.q = q
-        self.after = after
-        self.before = before
+        after = nil
+        before = nil
         self.limit = limit
         self.cursor = cursor
     }

@@ -193,13 +193,3 @@ package final class CatchService: Sendable {
         logger.warning(message, metadata: metadata)
     }
 }
-
-extension CatchScope: CustomStringConvertible {
-    package var description: String {
-        switch self {
-        case .off: "off"
-        case .all: "all"
-        case .topics(let topics): topics.map(\.name).sorted().joined(separator: " ")
-        }
-    }
-}

@@ -79,11 +79,3 @@ final class CaughtDraft {
         message.uniqueID = notification.uniqueID.description
     }
 }
-
-/// The requests that are caught.
-package enum CatchScope: Hashable, Sendable {
-    case off
-    case all
-    /// The requests of these apps, whatever the suffix of the push type.
-    case topics(Set<Topic>)
-}

@@ -1,4 +1,3 @@
-import HeraldIdentity
 import HeraldStores
 import HeraldTrust
 
@@ -15,27 +14,14 @@ enum BackupCheck {
     static func check(_ copy: DataFolder, of original: String) throws -> DatabaseCopy.StoreContent? {
         do {
             try copy.checkFormat()
-            return try translatingCopyErrors {
-                let layout = TrustLayout(data: copy.path)
-                try TrustBackup.check(layout)
-                _ = try ConsoleTokenFile(folder: copy).read()
-                try DatabaseCopy(of: .ledger, at: layout.ledger).check()
-                return try copy.hasStore() ? try DatabaseCopy(of: .store, at: copy.databasePath).check() : nil
-            }
-        } catch let error as CommandError {
+            let layout = TrustLayout(data: copy.path)
+            try TrustBackup.check(layout)
+            _ = try ConsoleTokenFile(folder: copy).read()
+            try DatabaseCopy(of: .ledger, at: layout.ledger).check()
+            return try copy.hasStore() ? try DatabaseCopy(of: .store, at: copy.databasePath).check() : nil
+        } catch {
             // The copy is deleted when its check fails.
-            throw CommandError(error.code, error.message.replacing("\(copy.path)/", with: "\(original)/"))
-        }
-    }
-
-    /// Translates the errors of the trust folder and of the databases.
-    static func translatingCopyErrors<Result>(_ body: () throws -> Result) throws -> Result {
-        do {
-            return try body()
-        } catch let error as TrustError {
-            throw CommandError(error)
-        } catch let error as StoreError {
-            throw CommandError(error.code == .cannotWrite ? .file : .folder, error.message)
+            throw CommandError(.folder, "\(error)".replacing("\(copy.path)/", with: "\(original)/"))
         }
     }
 }

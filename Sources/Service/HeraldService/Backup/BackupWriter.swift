@@ -1,6 +1,5 @@
 import CPosix
 import Foundation
-import HeraldIdentity
 package import HeraldModel
 import HeraldStores
 import HeraldTrust
@@ -36,7 +35,7 @@ package struct BackupWriter {
     }
 
     /// Makes the backup.
-    /// - Throws: ``CommandError``; the message says if there is a backup that a loss of power may undo. Otherwise there is none.
+    /// - Throws: An error that says if there is a backup that a loss of power may undo. Otherwise there is none.
     package func write(now: WallTime) async throws -> Report {
         try checkTarget()
         let draft = try DraftFolder(target + ".unfinished", parts: BackupLayout.folders)
@@ -88,21 +87,14 @@ package struct BackupWriter {
         try SafeFile.write(format, to: "\(draft)/\(BackupLayout.format)", mode: 0o600)
         let copy = DataFolder(path: draft)
         if try copy.hasStore() {
-            try BackupCheck.translatingCopyErrors {
-                try DatabaseCopy(of: .store, at: folder.databasePath).write(to: copy.databasePath)
-            }
+            try DatabaseCopy(of: .store, at: folder.databasePath).write(to: copy.databasePath)
             try await cluster?.fill(storeAt: copy.databasePath, now: now)
             try FileCopy.settle(copy.databasePath, mode: 0o600)
         } else if cluster != nil {
             throw CommandError(.folder, "\(folder.path) has no journal yet: start its node once, and repeat the backup")
         }
-        let leftOut: [String]
-        do {
-            leftOut = try await TrustBackup.whileUnchanged(TrustLayout(data: folder.path)) { names in
-                try copyTrust(names, to: draft)
-            }
-        } catch let error as TrustError {
-            throw CommandError(error)
+        let leftOut = try await TrustBackup.whileUnchanged(TrustLayout(data: folder.path)) { names in
+            try copyTrust(names, to: draft)
         }
         if let cluster {
             try await cluster.takeTrust(into: copy)
@@ -140,10 +132,8 @@ package struct BackupWriter {
         }
         let authority = try FileCopy.Source(folder.authorityPath)
         _ = try FileCopy.copy(authority, to: "\(draft)/\(BackupLayout.authority)", mode: 0o600)
-        try BackupCheck.translatingCopyErrors {
-            try DatabaseCopy(of: .ledger, at: "\(folder.path)/\(BackupLayout.ledger)")
-                .write(to: "\(draft)/\(BackupLayout.ledger)")
-        }
+        try DatabaseCopy(of: .ledger, at: "\(folder.path)/\(BackupLayout.ledger)")
+            .write(to: "\(draft)/\(BackupLayout.ledger)")
         try FileCopy.settle("\(draft)/\(BackupLayout.ledger)", mode: 0o600)
         return leftOut
     }

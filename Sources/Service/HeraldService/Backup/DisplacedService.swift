@@ -19,7 +19,7 @@ struct DisplacedService {
         // Linux writes the table in pieces: while sockets come and go, one read may miss a row.
         let sockets = Set((0..<3).flatMap { _ in boundSockets(at: Set(paths.map(\.controlSocketPath))) })
         let files = Set(sockets.map { "socket:[\($0)]" } + paths.map { "\($0.lockPath) (deleted)" })
-        let process = process(holding: files)
+        let process = ProcessFiles.process(holding: files)
         guard process != nil || !sockets.isEmpty else { return nil }
         return DisplacedService(path: folder.path, process: process)
     }
@@ -36,38 +36,9 @@ struct DisplacedService {
     private static func boundSockets(at paths: Set<String>) -> [String] {
         // Num RefCount Protocol Flags Type St Inode Path
         // Names of sockets need not be UTF-8.
-        let table = String(decoding: bytes(of: "/proc/net/unix"), as: UTF8.self)
-        return table.split(separator: "\n").compactMap { line in
+        ProcessFiles.text("/proc/net/unix").split(separator: "\n").compactMap { line in
             let fields = line.split(separator: " ", maxSplits: 7)
             return fields.count == 8 && paths.contains(String(fields[7])) ? String(fields[6]) : nil
-        }
-    }
-
-    /// The content of a file of the kernel, which has no size: it is read to its end.
-    private static func bytes(of path: String) -> [UInt8] {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { return [] }
-        defer { close(descriptor) }
-        var bytes: [UInt8] = []
-        var piece = [UInt8](repeating: 0, count: 1 << 16)
-        while true {
-            let count = read(descriptor, &piece, piece.count)
-            guard count > 0 else { return bytes }
-            bytes += piece.prefix(count)
-        }
-    }
-
-    /// The first process that has one of these files open, as `/proc` names them.
-    private static func process(holding files: Set<String>) -> Int32? {
-        let names = { (folder: String) in (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? [] }
-        return names("/proc").compactMap { Int32($0) }.sorted().first { process in
-            let folder = "/proc/\(process)/fd"
-            return names(folder).contains { name in
-                guard let file = try? FileManager.default.destinationOfSymbolicLink(atPath: "\(folder)/\(name)") else {
-                    return false
-                }
-                return files.contains(file)
-            }
         }
     }
 }

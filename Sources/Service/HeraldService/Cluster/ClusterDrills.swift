@@ -83,16 +83,14 @@ final class ClusterDrills: Sendable {
                 expectedSequence: 0,
                 timeToLive: drill.duration + Self.slack
             )
-            switch await append(message) {
-            case .stored:
-                guard let entry = ownEntries.first(where: { $0.id == id }) else {
-                    throw AdminError(.conflict, "drill \(id) was stopped at once, or this node has too many drills")
-                }
-                return entry
-            case .moved: board.withLock { $0.isTaken(id) }
-            case .refused, .notSent: throw Self.notTaken
-            case .unknown: throw Self.unanswered
+            guard try await append(message) == nil else {
+                board.withLock { $0.isTaken(id) }
+                continue
             }
+            guard let entry = ownEntries.first(where: { $0.id == id }) else {
+                throw AdminError(.conflict, "drill \(id) was stopped at once, or this node has too many drills")
+            }
+            return entry
         }
         throw AdminError(.conflict, "other nodes start drills all the time: try again")
     }
@@ -111,13 +109,9 @@ final class ClusterDrills: Sendable {
             expectedSequence: sequence,
             timeToLive: drill.duration + Self.slack
         )
-        switch await append(message) {
-        case .stored: return ownEntries.first { $0.id == id } ?? entry
         // Another renewal was quicker, or a stop; then the next one says so.
-        case .moved: return entry
-        case .refused, .notSent: throw Self.notTaken
-        case .unknown: throw Self.unanswered
-        }
+        guard try await append(message) == nil else { return entry }
+        return ownEntries.first { $0.id == id } ?? entry
     }
 
     /// Stops a drill at all nodes.
@@ -167,26 +161,25 @@ final class ClusterDrills: Sendable {
     private func remove(_ id: Int) async throws {
         guard let sequence = board.withLock({ $0.sequence(of: id) }) else { return }
         let lifetime = ClusterLimits.removedRecordTimeToLive
-        var outcome = await append(.tombstone(.drill(id), expecting: sequence, timeToLive: lifetime))
+        let newest = try await append(.tombstone(.drill(id), expecting: sequence, timeToLive: lifetime))
         // Another node has renewed it, or somebody has overwritten it; without a message it is stopped.
-        if case .moved(let newest) = outcome, newest > 0 {
-            outcome = await append(.tombstone(.drill(id), expecting: newest, timeToLive: lifetime))
-        }
-        switch outcome {
-        // Another node has stopped it.
-        case .stored, .moved: return
-        case .refused, .notSent: throw Self.notTaken
-        case .unknown: throw Self.unanswered
-        }
+        guard let newest, newest > 0 else { return }
+        // If it moves once more, another node has stopped it.
+        _ = try await append(.tombstone(.drill(id), expecting: newest, timeToLive: lifetime))
     }
 
     /// Appends a message, and takes it over here when it is stored.
-    private func append(_ message: LogMessage) async -> AppendOutcome {
-        let outcome = await engine.log.append(message, to: .meta)
-        if case .stored(let sequence) = outcome {
+    /// - Returns: Nil once it is stored; else the newest sequence of its subject, 0 without one, for another one came before it.
+    /// - Throws: `AdminError` if it is not stored, or if nobody knows.
+    private func append(_ message: LogMessage) async throws -> UInt64? {
+        switch await engine.log.append(message, to: .meta) {
+        case .stored(let sequence):
             take(LogEntry(subject: message.subject, sequence: sequence, payload: message.payload))
+            return nil
+        case .moved(let newest): return newest
+        case .refused, .notSent: throw Self.notTaken
+        case .unknown: throw Self.unanswered
         }
-        return outcome
     }
 
     private func take(_ entry: LogEntry) {

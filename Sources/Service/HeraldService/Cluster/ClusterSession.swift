@@ -3,7 +3,7 @@ package import HeraldCluster
 import HeraldMailbox
 package import HeraldModel
 import HeraldNATS
-package import Logging
+import Logging
 
 /// The connection of a command to a cluster, beside its nodes.
 package struct ClusterSession: Sendable {
@@ -18,27 +18,30 @@ package struct ClusterSession: Sendable {
     package let changes: RecordChanges
     package let scheduler: EventLoopScheduler
     package let clock: any WallClock
-    package let logger: Logger
+    let logger = Self.silent
 
-    /// Connects to the servers; the caller closes the session, which reads ``LogStream/meta`` alone until it is ``of(_:)`` a
-    /// cluster.
-    /// - Throws: ``CommandError`` for a setting that cannot be used, or if no server answers.
-    package static func open(
+    private static let silent = Logger(label: "herald") { _ in SwiftLogNoOpLogHandler() }
+
+    /// Connects to the servers, does the work, and closes the connection.
+    ///
+    /// The session reads ``LogStream/meta`` alone until it is ``of(_:)`` a cluster.
+    /// - Throws: ``CommandError`` for a setting that cannot be used, or if no server answers; an error of the work.
+    package static func visit<Value>(
         _ configuration: ClusterConfiguration,
         _ folder: DataFolder,
-        _ clock: any WallClock
-    ) async throws -> ClusterSession {
+        clock: any WallClock,
+        _ work: (ClusterSession) async throws -> Value
+    ) async throws -> Value {
         let node = try configuration.nodeName()
         let key = try NodeKey(configuration, folder)
-        let logger = Logger(label: "herald") { _ in SwiftLogNoOpLogHandler() }
-        let link = try EngineLink(configuration, logger: logger)
-        do {
+        let link = try EngineLink(configuration, logger: silent)
+        func close() async { await link.connection.close() }
+        let value = try await closingOnFailure(close) {
             try await link.waitUntilConnected()
-        } catch {
-            await link.connection.close()
-            throw error
+            return try await work(ClusterSession(node, configuration, link: link, key: key, clock: clock))
         }
-        return ClusterSession(node, configuration, link: link, key: key, clock: clock, logger: logger)
+        await close()
+        return value
     }
 
     private init(
@@ -47,8 +50,7 @@ package struct ClusterSession: Sendable {
         link: EngineLink,
         key: NodeKey,
         incarnation: UInt32 = 0,
-        clock: any WallClock,
-        logger: Logger
+        clock: any WallClock
     ) {
         self.node = node
         self.configuration = configuration
@@ -59,7 +61,6 @@ package struct ClusterSession: Sendable {
         changes = RecordChanges(log: log, barriers: barriers)
         scheduler = EventLoopScheduler(link.connection.eventLoop)
         self.clock = clock
-        self.logger = logger
     }
 
     /// The session for all streams of a cluster.
@@ -70,12 +71,9 @@ package struct ClusterSession: Sendable {
             link: link,
             key: key,
             incarnation: cluster.incarnation,
-            clock: clock,
-            logger: logger
+            clock: clock
         )
     }
-
-    package func close() async { await link.connection.close() }
 
     /// Tells each step on standard error: some wait for the servers.
     static func tell(_ step: String) {

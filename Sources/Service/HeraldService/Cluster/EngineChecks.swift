@@ -12,12 +12,6 @@ package struct EngineChecks: Sendable {
     package let jetStream: JetStream
     package let clock: any WallClock
 
-    package init(configuration: ClusterConfiguration, jetStream: JetStream, clock: any WallClock) {
-        self.configuration = configuration
-        self.jetStream = jetStream
-        self.clock = clock
-    }
-
     /// The faults of the servers, from their monitoring ports.
     /// - Parameter streams: The streams, whose servers must all be among them.
     /// - Returns: The faults; none if all is well.

@@ -20,43 +20,28 @@ package struct FolderImport {
     /// - Throws: An error that says what is wrong; until the end of the import, the folder stays as it was.
     package func run() async throws -> ClusterImport.Summary {
         try configuration.cluster.check(folder)
-        let session = try await ClusterSession.open(
-            configuration.cluster,
-            folder,
-            configuration.clock.makeClock()
-        )
-        do {
-            let summary = try await asOwner { try await take(session) }
-            await session.close()
-            return summary
-        } catch {
-            await session.close()
-            throw error
+        let clock = configuration.clock.makeClock()
+        return try await ClusterSession.visit(configuration.cluster, folder, clock: clock) { session in
+            try await asOwner { try await take(session) }
         }
     }
 
     /// Checks that a cluster is empty, before there is a folder to take.
     package static func checkEmpty(_ configuration: ServerConfiguration) async throws {
-        let session = try await ClusterSession.open(
-            configuration.cluster,
-            DataFolder(path: configuration.data),
-            configuration.clock.makeClock()
-        )
-        let answer = await session.checks.answers(about: [LogStream.meta])[.meta]
-        var record: ClusterRecord?
-        var isOthers = false
-        if case .success? = answer {
+        let (folder, clock) = (DataFolder(path: configuration.data), configuration.clock.makeClock())
+        let isEmpty = try await ClusterSession.visit(configuration.cluster, folder, clock: clock) { session -> Bool in
+            guard case .success? = await session.checks.answers(about: [LogStream.meta])[.meta] else { return true }
             do {
-                record = try await ClusterIdentity.read(session.changes)
+                let record = try await ClusterIdentity.read(session.changes)
+                return record == nil || record?.importSource != nil
             } catch OtherTrust.otherKey {
-                isOthers = true
+                return false
             } catch {
                 // The import says it.
+                return true
             }
         }
-        await session.close()
-        if isOthers { throw ImportProblem.notEmpty }
-        if let record, record.importSource == nil { throw ImportProblem.notEmpty }
+        if !isEmpty { throw ImportProblem.notEmpty }
     }
 
     private func asOwner<Value>(_ body: () async throws -> Value) async throws -> Value {
@@ -72,7 +57,12 @@ package struct FolderImport {
         defer { withExtendedLifetime(lock) {} }
         guard try folder.hasStore() else { throw nothingToTake }
         let summary: ClusterImport.Summary
-        let store = try openStore()
+        let store = try SQLiteStore(
+            path: folder.databasePath,
+            clock: configuration.clock.makeClock(),
+            logger: Logger(label: "herald.store") { _ in SwiftLogNoOpLogHandler() },
+            onFatal: { _ in }
+        )
         do {
             guard try await store.hasContents() || isRestored || !isNode else { throw nothingToTake }
             summary = try await take(store, session)
@@ -128,19 +118,6 @@ package struct FolderImport {
             throw error
         }
         return summary
-    }
-
-    private func openStore() throws -> SQLiteStore {
-        do {
-            return try SQLiteStore(
-                path: folder.databasePath,
-                clock: configuration.clock.makeClock(),
-                logger: Logger(label: "herald.store") { _ in SwiftLogNoOpLogHandler() },
-                onFatal: { _ in }
-            )
-        } catch let error as StoreError {
-            throw CommandError(.folder, error.message)
-        }
     }
 
     private var isNode: Bool { FileManager.default.fileExists(atPath: folder.nodePath) }

@@ -29,32 +29,12 @@ package struct NodeQuestions: Sendable {
         report: @escaping @Sendable () -> NodeReport,
         disconnect: @escaping @Sendable (DisconnectOrder) -> Bool
     ) {
-        exchange.receive(.journal) { payload, _, reply in
-            guard let inquiry = Self.decode(payload, as: JournalInquiry.self), let question = inquiry.question else {
-                return
-            }
-            Task {
-                // Without an answer, the asking node says that the lines of this one are missing.
-                guard let answer = try? await journal(question, inquiry.limit), let body = Self.encode(answer) else {
-                    return
-                }
-                reply(body)
-            }
+        receive(.journal) { (inquiry: JournalInquiry) -> JournalAnswer? in
+            guard let question = inquiry.question else { return nil }
+            return try await journal(question, inquiry.limit)
         }
-        exchange.receive(.search) { payload, _, reply in
-            guard let inquiry = Self.decode(payload, as: SearchInquiry.self) else { return }
-            Task {
-                guard let page = try? await search(inquiry), let body = Self.encode(page) else { return }
-                reply(body)
-            }
-        }
-        exchange.receive(.tallies) { payload, _, reply in
-            guard let question = Self.decode(payload, as: TallyQuestion.self) else { return }
-            Task {
-                guard let counts = try? await tallies(question), let body = Self.encode(counts) else { return }
-                reply(body)
-            }
-        }
+        receive(.search) { (inquiry: SearchInquiry) in try await search(inquiry) }
+        receive(.tallies) { (question: TallyQuestion) in try await tallies(question) }
         exchange.receive(.state) { _, _, reply in
             // Health looks at the disk, and must not hold up the messages of other nodes.
             Task {
@@ -68,29 +48,48 @@ package struct NodeQuestions: Sendable {
         }
     }
 
+    /// Answers questions of a kind.
+    ///
+    /// Without an answer, the asking node says that the lines of this one are missing.
+    private func receive<Question: Decodable & Sendable, Answer: Encodable & Sendable>(
+        _ kind: NodeMessageKind,
+        _ work: @escaping @Sendable (Question) async throws -> Answer?
+    ) {
+        exchange.receive(kind) { payload, _, reply in
+            guard let question = Self.decode(payload, as: Question.self) else { return }
+            Task {
+                guard let answer = try? await work(question), let body = Self.encode(answer) else { return }
+                reply(body)
+            }
+        }
+    }
+
     /// The answers of other nodes' journals, by node; nodes without an answer within ``ClusterLimits/answerTime`` are absent.
     package func journal(
         _ question: JournalQuestion,
         limit: Int,
         of nodes: Set<NodeName>
     ) async -> [NodeName: JournalAnswer] {
-        guard let body = Self.encode(JournalInquiry(question, limit: limit)) else { return [:] }
-        let answers = await answers(to: body, as: .journal, of: nodes)
-        return answers.compactMapValues { Self.decode($0, as: JournalAnswer.self) }
+        await ask(JournalInquiry(question, limit: limit), as: .journal, of: nodes)
     }
 
     /// The lines that a search finds on other nodes; nodes without an answer are absent.
     package func search(_ inquiry: SearchInquiry, of nodes: Set<NodeName>) async -> [NodeName: NodeSearchPage] {
-        guard !nodes.isEmpty, let body = Self.encode(inquiry) else { return [:] }
-        let answers = await answers(to: body, as: .search, of: nodes)
-        return answers.compactMapValues { Self.decode($0, as: NodeSearchPage.self) }
+        await ask(inquiry, as: .search, of: nodes)
     }
 
     /// The numbers of lines in other nodes' journals, by hour; nodes without an answer are absent.
     func tallies(_ question: TallyQuestion, of nodes: Set<NodeName>) async -> [NodeName: [Int64: [String: Int]]] {
+        await ask(question, as: .tallies, of: nodes)
+    }
+
+    private func ask<Answer: Decodable>(
+        _ question: some Encodable & Sendable,
+        as kind: NodeMessageKind,
+        of nodes: Set<NodeName>
+    ) async -> [NodeName: Answer] {
         guard !nodes.isEmpty, let body = Self.encode(question) else { return [:] }
-        let answers = await answers(to: body, as: .tallies, of: nodes)
-        return answers.compactMapValues { Self.decode($0, as: [Int64: [String: Int]].self) }
+        return await answers(to: body, as: kind, of: nodes).compactMapValues { Self.decode($0, as: Answer.self) }
     }
 
     /// The states of nodes; nodes without an answer within ``ClusterLimits/answerTime`` are absent.
@@ -101,8 +100,8 @@ package struct NodeQuestions: Sendable {
     /// Ends a device's connection to another node.
     /// - Returns: Whether there was one; nil if the node does not answer.
     func disconnect(_ order: DisconnectOrder, at node: NodeName) async -> Bool? {
-        guard let body = Self.encode(order) else { return nil }
-        return await answers(to: body, as: .disconnect, of: [node])[node].flatMap { Self.decode($0, as: Bool.self) }
+        let answers: [NodeName: Bool] = await ask(order, as: .disconnect, of: [node])
+        return answers[node]
     }
 
     private func answers(

@@ -5,13 +5,8 @@ import Logging
 
 /// Checks the NATS servers of a cluster's node that does not run, as its start does.
 struct ClusterCheck {
-    private let configuration: ClusterConfiguration
-    private let folder: DataFolder
-
-    init(_ configuration: ClusterConfiguration, _ folder: DataFolder) {
-        self.configuration = configuration
-        self.folder = folder
-    }
+    let configuration: ClusterConfiguration
+    let folder: DataFolder
 
     /// - Returns: Nothing for a service that stands alone, as it should.
     func findings() async -> [DoctorFinding] {

@@ -8,8 +8,6 @@ import NIOPosix
 enum DoctorProbes {
     /// Syncs of which the median counts.
     private static let syncs = 9
-    /// The most that is read of a file of `/proc`, in bytes: some 400,000 connections.
-    private static let longestText = 64 << 20
 
     // MARK: - Ports
 
@@ -37,19 +35,13 @@ enum DoctorProbes {
 
     /// The name and the identifier of the process that listens on a port; nil if this user may not see it.
     private static func holder(of port: Int) -> String? {
-        let inodes = ["/proc/net/tcp", "/proc/net/tcp6"].compactMap { PortCheck.listener(on: port, in: text($0)) }
-        let links = Set(inodes.map { "socket:[\($0)]" })
-        let files = FileManager.default
-        for process in (try? files.contentsOfDirectory(atPath: "/proc")) ?? [] where Int32(process) != nil {
-            let descriptors = (try? files.contentsOfDirectory(atPath: "/proc/\(process)/fd")) ?? []
-            for descriptor in descriptors {
-                let link = try? files.destinationOfSymbolicLink(atPath: "/proc/\(process)/fd/\(descriptor)")
-                guard let link, links.contains(link) else { continue }
-                let name = text("/proc/\(process)/comm").trimmingCharacters(in: .whitespacesAndNewlines)
-                return "\(name) (process \(process))"
-            }
+        let inodes = ["/proc/net/tcp", "/proc/net/tcp6"].compactMap {
+            PortCheck.listener(on: port, in: ProcessFiles.text($0))
         }
-        return nil
+        return ProcessFiles.process(holding: Set(inodes.map { "socket:[\($0)]" })).map { process in
+            let name = ProcessFiles.text("/proc/\(process)/comm").trimmingCharacters(in: .whitespacesAndNewlines)
+            return "\(name) (process \(process))"
+        }
     }
 
     // MARK: - Disk
@@ -64,7 +56,7 @@ enum DoctorProbes {
             check.freeFiles = status.f_files > 0 ? Int(clamping: UInt64(status.f_favail)) : nil
         }
         if let path = realpath(folder, nil) {
-            check.kind = DiskCheck.kind(of: String(cString: path), mounts: text("/proc/self/mounts"))
+            check.kind = DiskCheck.kind(of: String(cString: path), mounts: ProcessFiles.text("/proc/self/mounts"))
             free(path)
         }
         do {
@@ -160,22 +152,8 @@ enum DoctorProbes {
 
     /// The limit of open files of a process; nil if the system does not say.
     static func descriptorLimit(ofProcess process: Int32) -> Int? {
-        let line = text("/proc/\(process)/limits").split(separator: "\n").first { $0.hasPrefix("Max open files") }
+        let limits = ProcessFiles.text("/proc/\(process)/limits")
+        let line = limits.split(separator: "\n").first { $0.hasPrefix("Max open files") }
         return line?.split(separator: " ").dropFirst(3).first.flatMap { Int($0) }
-    }
-
-    /// The text of a file of `/proc`, of which Foundation reads 4 KiB only; empty if it cannot be read.
-    private static func text(_ path: String) -> String {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { return "" }
-        defer { close(descriptor) }
-        var bytes: [UInt8] = []
-        while true {
-            let piece = [UInt8](unsafeUninitializedCapacity: 1 << 16) { buffer, count in
-                count = max(0, read(descriptor, buffer.baseAddress, buffer.count))
-            }
-            guard !piece.isEmpty, bytes.count < longestText else { return String(decoding: bytes, as: UTF8.self) }
-            bytes += piece
-        }
     }
 }

@@ -61,7 +61,9 @@ package struct DoctorRun {
             defer { end?() }
             findings += await onData(owner?.user ?? geteuid(), isRunning: health != nil)
             // The health of a running node says what it sees of its cluster.
-            if health == nil { findings += await ClusterCheck(configuration.cluster, folder).findings() }
+            if health == nil {
+                findings += await ClusterCheck(configuration: configuration.cluster, folder: folder).findings()
+            }
         } catch {
             findings.append(.fail("data", "\(error)", "run herald doctor as that user, or as root"))
         }

@@ -26,14 +26,8 @@ struct ServiceInbox: CaughtInbox {
 
     var catching: CatchingState {
         let state = catcher.state
-        let topics: CatchTopics =
-            switch state.scope {
-            case .off: .off
-            case .all: .all
-            case .topics(let topics): .only(topics.sorted { $0.name < $1.name })
-            }
         return CatchingState(
-            topics: topics,
+            topics: state.scope,
             until: state.until?.rfc3339,
             messages: state.messages,
             limit: catcher.limits.messages
@@ -41,12 +35,8 @@ struct ServiceInbox: CaughtInbox {
     }
 
     func setCatch(_ request: CatchRequest) throws -> CatchingState {
-        let scope: CatchScope
-        switch request.topics {
-        case .off: scope = .off
-        case .all: scope = .all
-        case .only(let topics): scope = .topics(Set(topics.map { TopicScope.bundle(of: $0) }))
-        }
+        var scope = request.topics
+        if case .topics(let topics) = scope { scope = .topics(Set(topics.map { TopicScope.bundle(of: $0) })) }
         guard scope == .off || allowsPublic || !ListenScope.isPublic(host) else {
             throw AdminError(
                 .conflict,

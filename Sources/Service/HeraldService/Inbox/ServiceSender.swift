@@ -12,7 +12,7 @@ import Synchronization
 ///
 /// So an answer is the one that every provider gets: drills, limits, metrics and the journal count as always. The key is
 /// made when somebody sends for the first time.
-final class ServiceSender: ConsoleSender {
+final class ServiceSender: Sendable {
     private let assembly: ServiceAssembly
     /// The port of the provider API.
     private let port: Int
@@ -36,6 +36,9 @@ final class ServiceSender: ConsoleSender {
         case broadcast(BroadcastRequest)
     }
 
+    /// Sends a notification to each recipient.
+    /// - Returns: The answers, in the order of the recipients.
+    /// - Throws: `AdminError` if nothing can be sent.
     func send(_ order: SendOrder) async throws -> [SendAnswer] {
         let headers = try SendHeaders(order.headers)
         let shipments = try order.recipients.map { try shipment($0, order, headers) }

@@ -73,10 +73,6 @@ extension AdminAPI {
 struct ServiceTools: Sendable {
     let assembly: ServiceAssembly
 
-    init(_ assembly: ServiceAssembly) {
-        self.assembly = assembly
-    }
-
     func register(_ api: inout AdminWork) {
         api.on(AdminAPI.checkPayload) { call in try check(call.body) }
         api.on(AdminAPI.previewPayload) { call in try preview(call.body) }

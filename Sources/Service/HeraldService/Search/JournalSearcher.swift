@@ -34,24 +34,16 @@ struct JournalSearcher: Sendable {
         let filter = try await filter(text)
         let page = try await store.search(filter, from: cursor, limit: limit, within: JournalSearcher.budget)
         return NodeSearchPage(
-            items: page.lines.map { NodeSearchPage.Item(entry: entry($0.event), next: $0.next.description) },
+            items: page.lines.map { NodeSearchPage.Item(entry: reader.entry($0.event), next: $0.next.description) },
             next: page.next?.description,
             searchedBackTo: page.searchedBackTo?.rfc3339
         )
     }
 
-    static let wrongCursor = AdminError(.badRequest, "cursor must be that of an earlier answer to the same search")
+    /// Reads the lines that were found.
+    var reader: JournalReader { JournalReader(store: store, registry: registry, senders: store.senders, node: node) }
 
-    /// The JSON of a line.
-    func entry(_ event: JournalEvent) -> JournalEntry {
-        JournalEntry(
-            event,
-            device: event.device.flatMap(registry.device),
-            app: registry.app(event.app),
-            provider: event.request.flatMap { store.senders.name(of: $0.sender) },
-            node: node
-        )
-    }
+    static let wrongCursor = AdminError(.badRequest, "cursor must be that of an earlier answer to the same search")
 
     // MARK: - Names
 
@@ -71,10 +63,7 @@ struct JournalSearcher: Sendable {
             JournalFilter.Environment(environment) { [registry] in registry.app($0)?.environment == environment }
         }
         filter.topics = try await text.topics.resolved { topic in
-            [.name(topic.name)]
-                + PushEnvironment.allCases.compactMap { environment in
-                    registry.number(of: App(topic: topic, environment: environment)).map { .app($0) }
-                }
+            [.name(topic.name)] + registry.apps(of: topic).map { .app($0) }
         }
         filter.devices = try await text.devices.resolved { try await numbers(ofDevice: $0) }
         filter.slots = try await text.tokens.resolved { try slot(of: $0) }

@@ -29,6 +29,7 @@ extension ServiceAdministration {
         api.on(AdminAPI.renewDrill) { call in try await drills.renew(call.path(AdminAPI.drill)) }
         registerFleet(&api)
         registerApps(&api)
+        registerControl(&api)
     }
 
     private func registerFleet(_ api: inout AdminWork) {

@@ -16,15 +16,8 @@ package struct ClockWatch: Service {
     package let store: any ClockStore
     package let logger: Logger
     /// Delivers or deletes withheld notifications and broadcasts.
-    private let release: @Sendable () -> Void
+    let release: @Sendable () -> Void
     private let reported = Reported()
-
-    package init(clock: ServiceClock, store: any ClockStore, logger: Logger, release: @escaping @Sendable () -> Void) {
-        self.clock = clock
-        self.store = store
-        self.logger = logger
-        self.release = release
-    }
 
     package func run() async throws {
         await cancelWhenGracefulShutdown {

@@ -15,15 +15,18 @@ package struct JournalReader {
     package func entries(_ question: JournalQuestion, limit: Int) async throws -> [JournalEntry] {
         var events: [JournalEvent] = []
         for query in queries(question) { events += try await store.lines(matching: query, limit: limit) }
-        return events.sorted { $0.time < $1.time }.suffix(limit).map { event in
-            JournalEntry(
-                event,
-                device: event.device.flatMap(registry.device),
-                app: registry.app(event.app),
-                provider: event.request.flatMap { senders.name(of: $0.sender) },
-                node: node
-            )
-        }
+        return events.sorted { $0.time < $1.time }.suffix(limit).map(entry)
+    }
+
+    /// The JSON of a line.
+    func entry(_ event: JournalEvent) -> JournalEntry {
+        JournalEntry(
+            event,
+            device: event.device.flatMap(registry.device),
+            app: registry.app(event.app),
+            provider: event.request.flatMap { senders.name(of: $0.sender) },
+            node: node
+        )
     }
 
     /// No query for a device that the service has never seen.
@@ -31,10 +34,14 @@ package struct JournalReader {
         switch question {
         case .notification(let id): [.notification(id)]
         case .device(let id): registry.number(of: id).map { [.device($0)] } ?? []
-        case .topic(let topic):
-            PushEnvironment.allCases.compactMap { environment in
-                registry.number(of: App(topic: topic, environment: environment)).map { .app($0) }
-            } + [.topicWithoutApp(topic)]
+        case .topic(let topic): registry.apps(of: topic).map { .app($0) } + [.topicWithoutApp(topic)]
         }
+    }
+}
+
+extension Registry {
+    /// The numbers of a topic, by environment.
+    func apps(of topic: Topic) -> [AppNumber] {
+        PushEnvironment.allCases.compactMap { number(of: App(topic: topic, environment: $0)) }
     }
 }

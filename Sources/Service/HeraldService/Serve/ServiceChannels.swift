@@ -1,6 +1,6 @@
 import HeraldConsole
 import HeraldGateway
-package import HeraldMailbox
+import HeraldMailbox
 import HeraldModel
 import HeraldTrust
 import HeraldWeb
@@ -119,21 +119,5 @@ enum ChannelOutcome {
         func settle(_ number: UInt64, _ outcome: CompletionOutcome) {
             continuation.resume(returning: outcome)
         }
-    }
-}
-
-extension ChannelEntry {
-    package init(_ summary: ChannelService.Summary) {
-        self.init(
-            id: summary.channel.id.base64,
-            topic: summary.app.topic,
-            environment: summary.app.environment,
-            policy: summary.channel.storage.rawValue,
-            created: summary.channel.created.rfc3339,
-            subscribers: summary.feed.subscribers,
-            published: summary.feed.published,
-            delivered: summary.feed.delivered,
-            stored: summary.hasStoredMessage
-        )
     }
 }

@@ -40,8 +40,7 @@ struct ServiceConsole: Sendable {
                 administration,
                 search: search,
                 tallies: tallies,
-                apiPort: ports.api,
-                started: started
+                apiPort: ports.api
             ),
             health: administration.health,
             live: live,
@@ -60,24 +59,16 @@ struct ServiceConsole: Sendable {
         _ administration: ServiceAdministration,
         search: ServiceSearch,
         tallies: ServiceTallies,
-        apiPort: Int,
-        started: WallTime
+        apiPort: Int
     ) -> AdminWork {
         var api = AdminWork()
         administration.register(&api)
         let connections = assembly.configuration.consoleConnections
         api.register(journal: search, connections: connections)
-        TallyRoutes(journal: tallies).register(&api)
-        CaughtRoutes(inbox: ServiceInbox(assembly), connections: connections).register(&api)
-        SendRoutes(sender: ServiceSender(assembly, port: apiPort)).register(&api)
-        ServiceTools(assembly).register(&api)
-        TokenRoute(registry: assembly.delivery.registry, postOffice: assembly.delivery.postOffice).register(&api)
-        TokenKeyRoute(
-            seal: assembly.trust.seal,
-            live: { [cluster = assembly.storage.cluster] in cluster?.liveTokenKeys ?? [:] },
-            started: started
-        ).register(&api)
-        TrustSharingRoute(cluster: assembly.storage.cluster).register(&api)
+        api.register(tallies: tallies)
+        api.register(inbox: ServiceInbox(assembly), connections: connections)
+        api.register(send: ServiceSender(assembly, port: apiPort).send)
+        ServiceTools(assembly: assembly).register(&api)
         return api
     }
 

@@ -64,7 +64,7 @@ final class ServiceLines: LineSource {
             let found = batch.events.filter(filter.includes)
             let shown = found.suffix(ServiceLines.messageLimit)
             return LineBatch(
-                items: shown.map(lines.searcher.entry),
+                items: shown.map(lines.searcher.reader.entry),
                 more: found.count - shown.count,
                 skipped: batch.skipped,
                 place: batch.place

@@ -9,27 +9,15 @@ import ServiceLifecycle
 
 /// Everything of a service that runs, in the order of its start.
 struct ServiceList {
-    private let assembly: ServiceAssembly
-    private let process: ServiceProcess
-    private let watches: ServiceWatches
-    private let console: ServiceConsole
+    let assembly: ServiceAssembly
+    let process: ServiceProcess
+    let watches: ServiceWatches
+    let console: ServiceConsole
     private let activationPort = OneTimeValue<Int>()
     private let consolePort = OneTimeValue<Int>()
     private let socket = OneTimeValue<Void>()
     /// The link to the console, once the service is ready; nil if the console has no port.
     private let link = OneTimeValue<String?>()
-
-    init(
-        _ assembly: ServiceAssembly,
-        process: ServiceProcess,
-        watches: ServiceWatches,
-        console: ServiceConsole
-    ) {
-        self.assembly = assembly
-        self.process = process
-        self.watches = watches
-        self.console = console
-    }
 
     /// The last service stops first.
     func services(_ ports: ServiceListeners.Ports, _ access: ConsoleAccess) throws -> [any Service] {

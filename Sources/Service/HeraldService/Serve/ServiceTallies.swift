@@ -31,13 +31,7 @@ struct ServiceTallies: JournalCounting {
     func ownTallies(_ question: TallyQuestion) async throws -> [Int64: [String: Int]] {
         guard let hours = question.hours else { return [:] }
         let registry = journal.registry
-        let apps = question.topic.map { topic in
-            Set(
-                PushEnvironment.allCases.compactMap { environment in
-                    Topic(topic).flatMap { registry.number(of: App(topic: $0, environment: environment)) }
-                }
-            )
-        }
+        let apps = question.topic.map { Set(Topic($0).map { registry.apps(of: $0) } ?? []) }
         return try await turns.run { [journal] in
             try await journal.store.tallies(in: hours) { key in
                 switch key.app {
