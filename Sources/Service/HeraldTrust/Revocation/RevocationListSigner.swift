@@ -91,30 +91,17 @@ enum RevocationListSigner {
 
     /// Writes a time as RFC 5280 §5.1.2.4 requires: two-digit years until 2049, four digits from 2050.
     private static func write(_ moment: WallTime, into coder: inout DER.Serializer) throws {
-        let time = CalendarTime(moment)
-        if (1950..<2050).contains(time.year) {
-            try coder.serialize(
-                UTCTime(
-                    year: time.year,
-                    month: time.month,
-                    day: time.day,
-                    hours: time.hour,
-                    minutes: time.minute,
-                    seconds: time.second
-                )
+        let time = try GeneralizedTime(moment)
+        guard (1950..<2050).contains(time.year) else { return try coder.serialize(time) }
+        try coder.serialize(
+            UTCTime(
+                year: time.year,
+                month: time.month,
+                day: time.day,
+                hours: time.hours,
+                minutes: time.minutes,
+                seconds: time.seconds
             )
-        } else {
-            try coder.serialize(
-                GeneralizedTime(
-                    year: time.year,
-                    month: time.month,
-                    day: time.day,
-                    hours: time.hour,
-                    minutes: time.minute,
-                    seconds: time.second,
-                    fractionalSeconds: 0
-                )
-            )
-        }
+        )
     }
 }
