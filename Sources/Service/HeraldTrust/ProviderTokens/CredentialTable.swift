@@ -19,11 +19,6 @@ package struct CredentialTable: Sendable {
         self.claims = claims
     }
 
-    /// An empty table.
-    package init() {
-        self.init(keys: [], claims: TopicClaims(version: .min, []))
-    }
-
     /// The key of an identifier, revoked or not.
     package func key(_ id: String) -> ProviderKey? {
         keys[id]
