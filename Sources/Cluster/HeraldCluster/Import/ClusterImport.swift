@@ -72,12 +72,12 @@ package struct ClusterImport: Sendable {
         let feedback = try await feedback(of: apps)
         let byDevice = Dictionary(grouping: registrations, by: \.slot.device)
         summary.devices = registry.devices.count
-        try await slices(of: registry.devices) { devices in
+        for devices in registry.devices.chunks(ofCount: Self.slice) {
             try await takeDevices(devices, byDevice, feedback)
         }
         summary.channels = try await takeChannels(of: apps)
-        try await slices(of: registrations.filter { $0.isLive && $0.isEnabled }) { registrations in
-            summary.notifications += try await takeNotifications(of: registrations)
+        for served in registrations.filter({ $0.isLive && $0.isEnabled }).chunks(ofCount: Self.slice) {
+            summary.notifications += try await takeNotifications(of: served)
         }
         return summary
     }
@@ -166,14 +166,5 @@ package struct ClusterImport: Sendable {
         }
         try await appends.append(messages)
         return messages.count
-    }
-
-    private func slices<Element>(of all: [Element], _ body: (ArraySlice<Element>) async throws -> Void) async throws {
-        var rest = all[...]
-        while !rest.isEmpty {
-            let slice = rest.prefix(Self.slice)
-            rest = rest.dropFirst(slice.count)
-            try await body(slice)
-        }
     }
 }

@@ -83,10 +83,7 @@ package struct NodeEviction: Sendable {
         defer { follower.cancel() }
         try await follower.start()
         var released = 0
-        var left = Array(found.claims)[...]
-        while !left.isEmpty {
-            let batch = left.prefix(ClusterLimits.releasesInFlight)
-            left = left.dropFirst(batch.count)
+        for batch in Array(found.claims).chunks(ofCount: ClusterLimits.releasesInFlight) {
             released += try await release(batch, in: stream)
         }
         return released
