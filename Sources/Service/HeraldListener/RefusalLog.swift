@@ -56,11 +56,6 @@ package final class RefusalLog: Sendable {
         note(reason, reason.words, channel)
     }
 
-    /// The client speaks HTTP/1.1 over TLS to a listener of something else, in the words of the answer.
-    func noteHTTP1(_ words: String, _ channel: any Channel) {
-        note(.http1, words, channel)
-    }
-
     /// The client speaks without TLS.
     package func notePlain(_ channel: any Channel) {
         note(.notTLS, TLSFault.notTLS.description, channel)
