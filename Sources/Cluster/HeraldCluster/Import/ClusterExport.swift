@@ -20,12 +20,7 @@ package struct ClusterExport: Sendable {
     private let scheduler: any ClusterScheduler
     private let logger: Logger
 
-    /// - Parameters:
-    ///   - log: The log.
-    ///   - barriers: The barriers of this process.
-    ///   - partitions: The partitions of the cluster.
-    ///   - scheduler: Runs the followers.
-    ///   - logger: Gets damaged records, which are left out.
+    /// The logger gets damaged records, which are left out.
     package init(
         log: any ReplicatedLog,
         barriers: LogBarriers,

@@ -29,14 +29,10 @@ package struct ClusterImport: Sendable {
     private let node: NodeName
     private let now: WallTime
 
-    /// - Parameters:
-    ///   - source: The store, which nothing else uses.
-    ///   - generationFloor: The store's least generation of a new registration.
-    ///   - log: The log, whose streams are empty.
-    ///   - partitions: The partitions of the cluster.
-    ///   - node: The name of the node that has the journal of the store.
-    ///   - now: The present moment.
-    ///   - patience: The time in which each record must be stored.
+    /// Takes a store that nothing else uses, with its least generation of a new registration, into a log with empty
+    /// streams.
+    ///
+    /// `node` is the one that has the journal of the store.
     package init(
         from source: any Source,
         generationFloor: UInt32,

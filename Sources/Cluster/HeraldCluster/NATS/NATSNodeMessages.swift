@@ -8,12 +8,7 @@ package final class NATSNodeMessages: Sendable {
     private let connection: NATSConnection
     private let subscriptions: [NATSConnection.Subscription]
 
-    /// Subscribes to the messages for a node.
-    /// - Parameters:
-    ///   - connection: The connection to the servers.
-    ///   - node: The name of the node.
-    ///   - seal: The seal of the cluster's incarnation.
-    ///   - setAside: Hears of messages that do not open; they are dropped.
+    /// Subscribes to the messages for a node; those that the seal of the incarnation does not open are dropped.
     /// - Throws: If the connection takes no more subscriptions.
     package init(
         _ connection: NATSConnection,

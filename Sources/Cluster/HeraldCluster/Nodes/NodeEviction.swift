@@ -25,11 +25,7 @@ package struct NodeEviction: Sendable {
     private let scheduler: any ClusterScheduler
     private let partitions: Partitions
 
-    /// - Parameters:
-    ///   - node: The node, which does not run.
-    ///   - partitions: The partitions of the cluster.
-    ///   - log: The log.
-    ///   - scheduler: Runs what has to wait.
+    /// The node does not run.
     package init(
         _ node: SeenNode,
         _ partitions: Partitions,

@@ -87,13 +87,9 @@ package final class NodeRings: Sendable {
     private let reference = HolderReference()
     private let metrics: RingMetrics
 
-    /// - Parameters:
-    ///   - context: The dependencies that the parts of this node's store share.
-    ///   - messages: The messages between the nodes.
-    ///   - mailbox: The mailbox of this node.
-    ///   - nodes: The nodes that live.
-    ///   - catchUp: Makes registrations known that other nodes have made.
-    ///   - onEnd: Hears of the end of each ring.
+    /// Makes the rings of a node.
+    ///
+    /// `catchUp` makes registrations known that other nodes have made. `onEnd` hears of the end of each ring.
     package init(
         _ context: ClusterContext,
         messages: any NodeMessages,

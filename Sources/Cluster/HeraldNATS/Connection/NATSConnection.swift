@@ -161,13 +161,9 @@ package final class NATSConnection: Sendable {
     }
 
     /// Publishes a message and waits for one answer.
-    /// - Parameters:
-    ///   - payload: Content of the message.
-    ///   - subject: Subject without wildcards.
-    ///   - headers: Header fields.
-    ///   - time: Time for the answer.
-    ///   - done: Called once, on the loop. The error's kind says whether the message was sent: after ``NATSError/Kind/timeout``
-    ///     and ``NATSError/Kind/connectionLost`` somebody may have got it.
+    ///
+    /// `done` is called once, on the loop. The error's kind says whether the message was sent: after
+    /// ``NATSError/Kind/timeout`` and ``NATSError/Kind/connectionLost`` somebody may have got it.
     package func request(
         _ payload: ByteBuffer,
         to subject: String,
@@ -209,11 +205,7 @@ package final class NATSConnection: Sendable {
 
     // MARK: - Subscriptions
 
-    /// Subscribes to a subject, which may have wildcards (`*`, `>`).
-    /// - Parameters:
-    ///   - subject: Subject.
-    ///   - onMessage: Called on the loop for each message, in their order.
-    /// - Returns: The subscription, for ``unsubscribe(_:)``.
+    /// Subscribes to a subject, which may have wildcards (`*`, `>`); messages come on the loop, in their order.
     /// - Throws: ``NATSError/Kind/badMessage`` for a subject that is none, ``NATSError/Kind/busy`` at the limit.
     package func subscribe(
         to subject: String,

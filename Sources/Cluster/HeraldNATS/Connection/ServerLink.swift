@@ -171,10 +171,7 @@ final class ServerLink: ChannelInboundHandler {
 
     // MARK: - Writes and end
 
-    /// Writes bytes, and flushes them.
-    /// - Parameters:
-    ///   - buffer: The bytes.
-    ///   - promise: Fulfilled when the socket has taken them.
+    /// Writes bytes, and flushes them; the promise is fulfilled when the socket has taken them.
     func write(_ buffer: ByteBuffer, promise: EventLoopPromise<Void>? = nil) {
         guard let context, !hasEnded else {
             promise?.fail(ChannelError.ioOnClosedChannel)

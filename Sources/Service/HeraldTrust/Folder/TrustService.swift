@@ -75,11 +75,8 @@ package final class TrustService: Sendable {
     private let revocations: RevocationLists
     private let state: Mutex<State>
 
-    /// Reads the folder.
-    /// - Parameters:
-    ///   - folder: The folder, as ``TrustFolder/create(at:hostnames:asApple:now:)`` opened it.
-    ///   - revocationPolicy: The rules for a missing or overdue revocation list.
-    ///   - unmarkedEnvironments: See ``PeerCertificateCheck/unmarkedEnvironments``.
+    /// Reads the folder, as ``TrustFolder/create(at:hostnames:listening:asApple:addresses:renewing:store:now:)`` opened
+    /// it.
     /// - Throws: ``TrustError`` if a file cannot be read. A later ``reload()`` reports such a failure instead.
     package init(
         folder: TrustFolder,
@@ -208,11 +205,7 @@ package final class TrustService: Sendable {
         )
     }
 
-    /// Claims the topics of first uses until the task is cancelled.
-    ///
-    /// - Parameters:
-    ///   - clock: Gives the time of the claims.
-    ///   - report: Gets the events for the operator's log.
+    /// Claims the topics of first uses until the task is cancelled; `report` gets the events for the operator's log.
     package func claimFirstUses(
         clock: any WallClock,
         _ report: @Sendable (FirstUses.Event) -> Void

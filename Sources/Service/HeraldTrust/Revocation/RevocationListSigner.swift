@@ -5,16 +5,11 @@ import X509
 
 /// Encodes and signs revocation lists.
 enum RevocationListSigner {
-    /// Makes and signs a list of version 2.
+    /// Makes and signs a list of version 2, in DER.
     ///
-    /// It is valid until the authority expires. Its only reader is the service beside it, which learns of a newer list at
-    /// once, and an expired list would refuse every peer.
-    /// - Parameters:
-    ///   - revoked: Serial numbers in lower-case hex, with the time of their revocation.
-    ///   - number: Greater than those of all earlier lists.
-    ///   - now: The list's `thisUpdate`.
-    ///   - authority: The signing authority.
-    /// - Returns: The list's DER.
+    /// It is valid until the authority expires. Its only reader is the service beside it, which learns of a newer list
+    /// at once, and an expired list would refuse every peer. The serial numbers are in lower-case hex. `number` is
+    /// greater than those of all earlier lists, and `now` is the list's `thisUpdate`.
     /// - Throws: ``TrustError/Code/noSigningKey``, or an error of the library.
     static func sign(
         revoked: [String: WallTime],

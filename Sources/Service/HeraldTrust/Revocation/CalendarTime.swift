@@ -1,6 +1,7 @@
 import HeraldModel
 import SwiftASN1
 
+/// Times of revocation lists (RFC 5280 §5.1.2.4).
 extension GeneralizedTime {
     /// The time of a moment, to the second.
     init(_ moment: WallTime) throws {
