@@ -91,9 +91,6 @@ package struct LogMessage: Sendable {
             timeToLive: timeToLive ?? ClusterLimits.tombstoneTimeToLive
         )
     }
-
-    /// Whether it only removes what the subject held.
-    package var isTombstone: Bool { payload.readableBytes == 0 }
 }
 
 /// The outcome of an append.

@@ -83,7 +83,7 @@ package final class NodeRings: Sendable {
     private let catchUp: CatchUp
     private let onEnd: End?
     private let shares: [Share]
-    let followers: [LogFollower]
+    package let followers: [LogFollower]
     private let reference = HolderReference()
     private let metrics: RingMetrics
 
@@ -152,16 +152,6 @@ package final class NodeRings: Sendable {
     /// - Throws: ``LogFailure`` if the log cannot be read or written.
     package func start() async throws {
         for follower in followers { try await follower.start() }
-    }
-
-    /// ``start()`` with a callback; `done` is called once, from any thread, when all present ones are known.
-    package func start(_ done: @escaping LogFollower.Done) { start(followers[...], done) }
-
-    private func start(_ left: ArraySlice<LogFollower>, _ done: @escaping LogFollower.Done) {
-        guard let follower = left.first else { return done(.success(())) }
-        follower.start { [self] result in
-            if case .failure = result { done(result) } else { start(left.dropFirst(), done) }
-        }
     }
 
     /// Ends the following.
