@@ -39,11 +39,8 @@ package final class NATSConnection: Sendable {
     private let shared: SharedOutbox
     private let driver: NIOLoopBoundBox<ConnectionDriver>
 
-    /// - Parameters:
-    ///   - configuration: Servers, credential, TLS and limits.
-    ///   - eventLoop: The loop of the connection and of all its callbacks.
-    ///   - logger: Gets a line for each connection and each loss of one.
-    ///   - onEvent: Called on the loop.
+    /// Makes a connection on a loop, where all callbacks come; the logger gets a line for each connection and each loss
+    /// of one.
     /// - Throws: ``NATSError/Kind/badSetting`` if a setting cannot be used.
     package init(
         _ configuration: NATSConfiguration,
