@@ -27,10 +27,11 @@ package final class NATSNodeMessages: Sendable {
         self.exchange = exchange
         let subscribe = { (place: String, isForAll: Bool) throws(NATSError) in
             try connection.subscribe(to: "\(place).*") { message in
-                guard let name = message.subject.split(separator: ".").last, let address = NodeExchange.Address(name)
+                let subject = message.subject
+                guard let name = subject.split(separator: ".").last, let address = NodeExchange.Address(name)
                 else { return }
-                guard let payload = seal.open(message.payload, at: message.subject) else {
-                    return setAside.message(message.subject)
+                guard let payload = seal.open(message.payload, at: subject) else {
+                    return setAside.message(subject)
                 }
                 exchange.received(payload, at: address, isForAll: isForAll)
             }

@@ -208,15 +208,7 @@ package final class NATSConnection: Sendable {
         to subject: String,
         onMessage: @escaping @Sendable (NATSMessage) -> Void
     ) throws(NATSError) -> Subscription {
-        try subscribeDeliveries(to: subject) { onMessage($0.message) }
-    }
-
-    /// Subscribes without making strings of each message.
-    func subscribeDeliveries(
-        to subject: String,
-        onDelivery: @escaping @Sendable (NATSDelivery) -> Void
-    ) throws(NATSError) -> Subscription {
-        let subscriber = Outbox.Subscriber(subject: subject, onDelivery: onDelivery)
+        let subscriber = Outbox.Subscriber(subject: subject, onMessage: onMessage)
         let result = shared.state.withLock { outbox in
             Result<(UInt64, Bool), NATSError> { () throws(NATSError) in
                 (try outbox.subscribe(subscriber), outbox.needsWake())
