@@ -34,8 +34,9 @@ import Testing
         var withStatus: NATSMessage {
             let message = message
             return NATSMessage(
-                subject: message.subject,
-                replyTo: nil,
+                subscription: message.subscription,
+                subjectBytes: message.subjectBytes,
+                replyToBytes: nil,
                 status: NATSStatus(code: 404, description: "No Results"),
                 headers: message.headers,
                 payload: message.payload
@@ -44,8 +45,9 @@ import Testing
 
         private func message(_ lines: String, status: NATSStatus? = nil, payload: String = "") -> NATSMessage {
             NATSMessage(
-                subject: "_INBOX.me.0",
-                replyTo: nil,
+                subscription: 1,
+                subjectBytes: ByteBuffer(string: "_INBOX.me.0"),
+                replyToBytes: nil,
                 status: status,
                 headers: NATSHeaders(lines: ByteBuffer(string: lines)),
                 payload: ByteBuffer(string: payload)

@@ -36,7 +36,7 @@ import Testing
         let operations = try read([Array(Self.session.utf8)[...]])
         #expect(operations.count == 11)
         let messages: [NATSMessage] = operations.compactMap { operation in
-            if case .message(let delivery) = operation { delivery.message } else { nil }
+            if case .message(let message) = operation { message } else { nil }
         }
         #expect(messages.map(\.subject) == ["a.b", "a.b", "a", "a", "a"])
         #expect(messages.map(\.replyTo) == [nil, "answer.to", nil, "r", nil])
@@ -104,11 +104,10 @@ import Testing
     ) throws {
         let count = block.utf8.count
         let operations = try read([Array("HMSG a 2 \(count) \(count)\r\n\(block)\r\n".utf8)[...]])
-        guard case .message(let delivery) = try #require(operations.first) else {
+        guard case .message(let message) = try #require(operations.first) else {
             Issue.record("no message")
             return
         }
-        let message = delivery.message
         #expect(message.status?.code == status)
         #expect(message.headers.fields.filter { $0.name == "A" }.map(\.value) == values)
         #expect(message.headers.value("A") == values.first)
@@ -136,11 +135,11 @@ import Testing
     func `a condition is one that the server has checked`(block: String, condition: UInt64?) throws {
         let count = block.utf8.count
         let operations = try read([Array("HMSG a 2 \(count) \(count)\r\n\(block)\r\n".utf8)[...]])
-        guard case .message(let delivery) = try #require(operations.first) else {
+        guard case .message(let message) = try #require(operations.first) else {
             Issue.record("no message")
             return
         }
-        #expect(delivery.message.headers.expectedLastSubjectSequence == condition)
+        #expect(message.headers.expectedLastSubjectSequence == condition)
     }
 
     @Test func `a message is written as the protocol says`() throws {

@@ -9,25 +9,25 @@ import Testing
         number: UInt64,
         pending: UInt64 = 1,
         place: String? = nil
-    ) -> NATSDelivery {
+    ) -> NATSMessage {
         let place = place ?? "$JS.ACK.S.c.1.\(sequence).\(number).1700000000000000000.\(pending)"
-        return NATSDelivery(
+        return NATSMessage(
             subscription: 2,
-            subject: ByteBuffer(string: "a.\(sequence)"),
-            replyTo: ByteBuffer(string: place),
+            subjectBytes: ByteBuffer(string: "a.\(sequence)"),
+            replyToBytes: ByteBuffer(string: place),
             status: nil,
-            headers: ByteBuffer(),
+            headers: NATSHeaders(),
             payload: ByteBuffer(string: "x")
         )
     }
 
-    private func control(_ lines: String, replyTo: String? = nil, code: Int = 100) -> NATSDelivery {
-        NATSDelivery(
+    private func control(_ lines: String, replyTo: String? = nil, code: Int = 100) -> NATSMessage {
+        NATSMessage(
             subscription: 2,
-            subject: ByteBuffer(string: "a"),
-            replyTo: replyTo.map { ByteBuffer(string: $0) },
+            subjectBytes: ByteBuffer(string: "a"),
+            replyToBytes: replyTo.map { ByteBuffer(string: $0) },
             status: NATSStatus(code: code, description: "Idle Heartbeat"),
-            headers: ByteBuffer(string: lines),
+            headers: NATSHeaders(lines: ByteBuffer(string: lines)),
             payload: ByteBuffer()
         )
     }
@@ -43,7 +43,7 @@ import Testing
         }
     }
 
-    private func play(_ feed: inout OrderedFeed, _ deliveries: [NATSDelivery]) -> [String] {
+    private func play(_ feed: inout OrderedFeed, _ deliveries: [NATSMessage]) -> [String] {
         deliveries.map { name(feed.received($0)) }
     }
 

@@ -51,16 +51,16 @@ import Testing
     }
 
     private func answer(_ outbox: inout Outbox, _ subject: String, _ payload: String, status: Int? = nil) -> Int {
-        let delivery = NATSDelivery(
+        let message = NATSMessage(
             subscription: 1,
-            subject: ByteBuffer(string: subject),
-            replyTo: nil,
+            subjectBytes: ByteBuffer(string: subject),
+            replyToBytes: nil,
             status: status.map { NATSStatus(code: $0, description: "") },
-            headers: ByteBuffer(),
+            headers: NATSHeaders(),
             payload: ByteBuffer(string: payload)
         )
-        let found = outbox.requests(for: [delivery]).compactMap { $0 }
-        for each in found { _ = each.request.answer(delivery) }
+        let found = outbox.requests(for: [message]).compactMap { $0 }
+        for each in found { _ = each.request.answer(message) }
         return found.count
     }
 

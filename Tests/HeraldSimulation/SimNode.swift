@@ -353,3 +353,15 @@ extension SimNode: ConnectionHolder {
 
     func letGo(_ device: DeviceNumber, fence: UInt64) { postOffice.letGo(device, fence: fence) }
 }
+
+extension NodeRings {
+    /// ``start()`` with a callback; `done` is called once, from any thread, when all present claims are known.
+    func start(_ done: @escaping LogFollower.Done) { start(followers[...], done) }
+
+    private func start(_ left: ArraySlice<LogFollower>, _ done: @escaping LogFollower.Done) {
+        guard let follower = left.first else { return done(.success(())) }
+        follower.start { [self] result in
+            if case .failure = result { done(result) } else { start(left.dropFirst(), done) }
+        }
+    }
+}

@@ -312,3 +312,8 @@ final class SimStore: MailboxStore, JournalStore, FeedbackStore {
     func feedback(for app: AppNumber, limit: Int) async throws -> [FeedbackRecord] { [] }
     func clearFeedback(_ records: [FeedbackRecord]) async throws {}
 }
+
+extension LogMessage {
+    /// Whether it only removes what the subject held.
+    fileprivate var isTombstone: Bool { payload.readableBytes == 0 }
+}

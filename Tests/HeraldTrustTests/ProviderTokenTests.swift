@@ -335,7 +335,7 @@ struct ProviderTokenTests {
         verifier.replaceCredentials(table(revoked: now))
         #expect(refusalReason(verifier.verify(token, now: now)) == .invalidProviderToken)
         #expect(verifier.generation > generation)
-        verifier.replaceCredentials(CredentialTable())
+        verifier.replaceCredentials(CredentialTable(keys: [], claims: TopicClaims(version: .min, [])))
         #expect(refusalReason(verifier.verify(token, now: now)) == .invalidProviderToken)
     }
 

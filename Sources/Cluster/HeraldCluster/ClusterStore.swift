@@ -13,18 +13,10 @@ package final class ClusterStore: Sendable {
     /// The trust that the nodes share; nil for a node that shares none.
     let trust: (any SharedState)?
 
-    /// - Parameters:
-    ///   - configuration: The limits of the mailbox.
-    ///   - log: The log, whose streams exist.
-    ///   - cluster: The cluster's record, which ``ClusterStreams/open(_:at:_:)`` returns.
-    ///   - own: The claims of this process.
-    ///   - messages: The messages between the nodes; nil for a node that hears no other.
-    ///   - nodes: The nodes that live.
-    ///   - trust: The trust that the nodes share; nil for a node that shares none.
-    ///   - journal: The journal of this node.
-    ///   - clock: The clock of the service.
-    ///   - scheduler: Runs retries and reports.
-    ///   - logger: Gets damaged records.
+    /// Makes the stores on a log whose streams exist, as ``ClusterStreams/open(_:mayBeNew:known:at:_:keepKey:)`` leaves
+    /// them.
+    ///
+    /// Without `messages`, the node hears no other. The logger gets damaged records.
     package init(
         configuration: ClusterMailboxConfiguration = ClusterMailboxConfiguration(),
         log: any ReplicatedLog,

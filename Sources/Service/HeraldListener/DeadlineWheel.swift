@@ -50,10 +50,7 @@ package final class DeadlineWheel {
     /// The loop has had its time to read, and the overdue turns follow.
     private var isCatchingUp = false
 
-    /// - Parameters:
-    ///   - eventLoop: The loop of the wheel and of all holders.
-    ///   - tick: The precision.
-    ///   - bucketCount: The ticks of one round; later deadlines stay for further rounds.
+    /// Makes a wheel for holders on a loop; deadlines beyond a round of `bucketCount` ticks stay for further rounds.
     package init(eventLoop: any EventLoop, tick: TimeAmount = .milliseconds(250), bucketCount: Int = 256) {
         self.eventLoop = eventLoop
         self.tick = tick

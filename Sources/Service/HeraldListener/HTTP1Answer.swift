@@ -29,7 +29,7 @@ final class HTTP1Answer: ChannelDuplexHandler, RemovableChannelHandler {
         guard let other = OtherProtocol(first.readableBytesView) else { return }
         guard case .http1 = other else { return makeWay(context) }
         isRefused = true
-        refusals.noteHTTP1(words, context.channel)
+        refusals.note(.http1, words, context.channel)
         for write in held { write.promise?.fail(ChannelError.ioOnClosedChannel) }
         held = []
         context.writeAndFlush(wrapOutboundOut(other.answer(words)), promise: nil)

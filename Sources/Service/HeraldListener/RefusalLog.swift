@@ -18,10 +18,9 @@ package final class RefusalLog: Sendable {
     private let diagnosis: Diagnosis
     private let limiter = Mutex(RefusalLogLimiter<HandshakeRefusalReason>())
 
-    /// - Parameters:
-    ///   - listener: The listener's name in metrics and logs.
-    ///   - logger: Gets one line a minute and reason at most; ordinary refusals at level debug.
-    ///   - diagnosis: As ``Diagnosis``.
+    /// Makes the log of a listener, by its name in metrics and logs.
+    ///
+    /// The logger gets one line a minute and reason at most; ordinary refusals at level debug.
     package init(listener: String, logger: Logger, diagnosis: @escaping Diagnosis) {
         self.listener = listener
         self.logger = logger
@@ -56,11 +55,6 @@ package final class RefusalLog: Sendable {
         note(reason, reason.words, channel)
     }
 
-    /// The client speaks HTTP/1.1 over TLS to a listener of something else, in the words of the answer.
-    func noteHTTP1(_ words: String, _ channel: any Channel) {
-        note(.http1, words, channel)
-    }
-
     /// The client speaks without TLS.
     package func notePlain(_ channel: any Channel) {
         note(.notTLS, TLSFault.notTLS.description, channel)
@@ -72,10 +66,7 @@ package final class RefusalLog: Sendable {
         logger.debug("connection refused after its handshake", metadata: ["error": "\(words)"])
     }
 
-    /// - Parameters:
-    ///   - reason: The metric's label.
-    ///   - words: The sentence for the log; never text that the peer chose.
-    ///   - channel: The connection.
+    /// Counts and logs a refusal, with a sentence for the log that is never text that the peer chose.
     func note(_ reason: HandshakeRefusalReason, _ words: String, _ channel: any Channel) {
         let dimensions = [("listener", listener), ("reason", reason.rawValue)]
         Counter(label: "herald_connections_refused_total", dimensions: dimensions).increment()

@@ -31,10 +31,7 @@ package final class ServerNameReader: ChannelDuplexHandler, RemovableChannelHand
     private let turns: HandshakeQueue?
     private let hasBegun: () -> Void
 
-    /// - Parameters:
-    ///   - words: What the port says to a client without TLS.
-    ///   - turns: Says when the handshake may begin; nil for at once.
-    ///   - hasBegun: Called when the handshake begins.
+    /// Without `turns`, a handshake may begin at once; `words` go to a client without TLS.
     init(words: String? = nil, turns: HandshakeQueue? = nil, hasBegun: @escaping () -> Void = {}) {
         self.words = words
         self.turns = turns

@@ -8,21 +8,21 @@ package enum CertificatesMessage {
     /// The most certificates of one message.
     package static let maximumCount = 16
 
-    private static let signedData: ASN1ObjectIdentifier = [1, 2, 840, 113549, 1, 7, 2]
-    private static let data: ASN1ObjectIdentifier = [1, 2, 840, 113549, 1, 7, 1]
     private static let zero = ASN1Identifier(tagWithNumber: 0, tagClass: .contextSpecific)
 
     /// Encodes certificates (each DER) as a message, DER.
     package static func encode(_ certificates: [[UInt8]]) throws -> [UInt8] {
         var message = DER.Serializer()
         try message.appendConstructedNode(identifier: .sequence) { message in
-            try message.serialize(signedData)
+            try message.serialize(ASN1ObjectIdentifier.signedData)
             try message.appendConstructedNode(identifier: zero) { content in
                 try content.appendConstructedNode(identifier: .sequence) { signed in
                     try signed.serialize(1)
                     // No algorithms, no content, no signers.
                     signed.appendConstructedNode(identifier: .set) { _ in }
-                    try signed.appendConstructedNode(identifier: .sequence) { try $0.serialize(data) }
+                    try signed.appendConstructedNode(identifier: .sequence) { content in
+                        try content.serialize(ASN1ObjectIdentifier.data)
+                    }
                     signed.appendConstructedNode(identifier: zero) { set in
                         // The members of a set are ordered by their bytes (X.690 §11.6).
                         for one in certificates.sorted(by: { $0.lexicographicallyPrecedes($1) }) {
@@ -42,13 +42,13 @@ package enum CertificatesMessage {
         do {
             return try certificates(BER.parse(message))
         } catch {
-            throw TrustError(.damaged, "the answer is not a PKCS #7 message of certificates")
+            throw malformed
         }
     }
 
     private static func certificates(_ root: ASN1Node) throws -> [Certificate] {
         try DER.sequence(root, identifier: .sequence) { message in
-            guard try ASN1ObjectIdentifier(derEncoded: &message) == signedData else { throw malformed }
+            guard try ASN1ObjectIdentifier(derEncoded: &message) == .signedData else { throw malformed }
             return try DER.explicitlyTagged(&message, tagNumber: 0, tagClass: .contextSpecific) { node in
                 try DER.sequence(node, identifier: .sequence) { try members(&$0) }
             }

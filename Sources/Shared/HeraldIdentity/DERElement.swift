@@ -96,6 +96,6 @@ extension DERElement {
 
 extension ASN1ObjectIdentifier {
     /// `id-data` and `id-signedData` of RFC 5652.
-    fileprivate static let data: ASN1ObjectIdentifier = [1, 2, 840, 113_549, 1, 7, 1]
-    fileprivate static let signedData: ASN1ObjectIdentifier = [1, 2, 840, 113_549, 1, 7, 2]
+    static let data: ASN1ObjectIdentifier = [1, 2, 840, 113_549, 1, 7, 1]
+    static let signedData: ASN1ObjectIdentifier = [1, 2, 840, 113_549, 1, 7, 2]
 }

@@ -55,10 +55,7 @@ package struct PEMPrivateKey: Sendable {
     /// PKCS#8, PKCS#1 for RSA, or as it was for a kind that Herald does not know.
     package let der: [UInt8]
 
-    /// Reads a key.
-    /// - Parameters:
-    ///   - element: The key.
-    ///   - curve: DER of the file's EC PARAMETERS, for a key of SEC 1 that names no curve.
+    /// Reads a key; `curve` is the DER of the file's EC PARAMETERS, for a key of SEC 1 that names no curve.
     /// - Returns: nil if it is damaged, or contradicts itself: in its version, curve or public key.
     static func read(_ element: DERElement, curve: [UInt8]?) -> PEMPrivateKey? {
         let members = element.members

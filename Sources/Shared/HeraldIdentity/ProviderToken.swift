@@ -22,12 +22,7 @@ package enum ProviderToken {
             }
     }
 
-    /// Makes a token.
-    /// - Parameters:
-    ///   - key: The private key of the file `AuthKey_<key id>.p8`.
-    ///   - keyID: The key's identifier, `kid`.
-    ///   - team: The key's team, `iss`.
-    ///   - issued: The time `iat`, in whole seconds.
+    /// Makes a token with the private key of the file `AuthKey_<key id>.p8`; `iat` is in whole seconds.
     /// - Returns: The value after `bearer ` in the field `authorization`.
     /// - Throws: An error of the signing library.
     package static func sign(

@@ -88,10 +88,7 @@ public enum Expiration: Hashable, Sendable {
         self = seconds == 0 ? .once : .at(WallTime(seconds: seconds))
     }
 
-    /// The end of the notification's storage.
-    /// - Parameters:
-    ///   - now: The moment at which the service received it.
-    ///   - longest: The longest storage of the service.
+    /// The end of the storage of a notification that came at `now`, in a service that stores for `longest` at most.
     /// - Returns: nil if it is not to be stored at all.
     package func storedUntil(now: WallTime, longest: Duration) -> WallTime? {
         switch self {

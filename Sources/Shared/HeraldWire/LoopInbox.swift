@@ -17,9 +17,7 @@ package final class LoopInbox<Item: Sendable>: Sendable {
     @usableFromInline let receive: @Sendable ([Item]) -> Void
     @usableFromInline let state = Mutex(State())
 
-    /// - Parameters:
-    ///   - eventLoop: The receiving loop.
-    ///   - receive: Called on that loop with the items in order.
+    /// `receive` is called on the receiving loop with the items in order.
     @inlinable
     package init(on eventLoop: any EventLoop, receive: @escaping @Sendable ([Item]) -> Void) {
         self.eventLoop = eventLoop

@@ -22,7 +22,7 @@ extension FuzzTarget {
         for pieces in Pieces.ways(bytes) {
             check(read(pieces) == whole, "the operations depend on how the bytes are cut")
         }
-        for case .message(let delivery) in whole.operations { repeats(delivery) }
+        for case .message(let message) in whole.operations { repeats(message) }
     }
 
     private static func read(_ pieces: [ArraySlice<UInt8>]) -> Reading {
@@ -42,34 +42,34 @@ extension FuzzTarget {
         return reading
     }
 
-    private static func repeats(_ delivery: NATSDelivery) {
+    private static func repeats(_ message: NATSMessage) {
         var block = ByteBuffer()
-        if delivery.status != nil || delivery.headers.readableBytes > 0 {
+        if message.status != nil || message.headers.lines.readableBytes > 0 {
             block.writeString("NATS/1.0")
-            if let status = delivery.status {
+            if let status = message.status {
                 block.writeString(" \(String(status.code + 1000).dropFirst()) \(status.description)")
             }
             block.writeString("\r\n")
-            block.writeImmutableBuffer(delivery.headers)
+            block.writeImmutableBuffer(message.headers.lines)
             block.writeString("\r\n")
         }
         // A header may end in the midst of a line, which only the empty line ends.
-        let lines = delivery.headers.readableBytesView
+        let lines = message.headers.lines.readableBytesView
         guard lines.isEmpty || lines.suffix(2).elementsEqual([0x0D, 0x0A]) else { return }
         var line = ByteBuffer(string: "HMSG ")
-        line.writeImmutableBuffer(delivery.subject)
-        line.writeString(" \(delivery.subscription) ")
-        if let replyTo = delivery.replyTo { line.writeImmutableBuffer(replyTo) }
-        line.writeString(" \(block.readableBytes) \(block.readableBytes + delivery.payload.readableBytes)\r\n")
+        line.writeImmutableBuffer(message.subjectBytes)
+        line.writeString(" \(message.subscription) ")
+        if let replyTo = message.replyToBytes { line.writeImmutableBuffer(replyTo) }
+        line.writeString(" \(block.readableBytes) \(block.readableBytes + message.payload.readableBytes)\r\n")
         line.writeImmutableBuffer(block)
-        line.writeImmutableBuffer(delivery.payload)
+        line.writeImmutableBuffer(message.payload)
         line.writeString("\r\n")
         var decoder = NATSDecoder(lineBytes: 4096, infoBytes: 4096, messageBytes: 4096)
         decoder.append(line)
         let again = try? decoder.next()
-        check(again == .some(.message(delivery)), "a message is not read as it was written")
+        check(again == .some(.message(message)), "a message is not read as it was written")
         check(decoder.pendingBytes == 0, "bytes are left over")
-        let fields = NATSHeaders(lines: delivery.headers).fields
+        let fields = message.headers.fields
         check(fields.allSatisfy { !$0.name.contains("\n") && !$0.value.contains("\n") }, "a field has a line break")
     }
 

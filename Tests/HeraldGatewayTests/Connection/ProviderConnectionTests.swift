@@ -155,7 +155,8 @@ struct `a provider's connection` {
         let connected = try Connected(fixture)
         try connected.open()
         #expect(reason(try connected.ask(try fixture.fields())) == "200")
-        fixture.trustService.providerTokens.replaceCredentials(CredentialTable())
+        let empty = CredentialTable(keys: [], claims: TopicClaims(version: .min, []))
+        fixture.trustService.providerTokens.replaceCredentials(empty)
         #expect(reason(try connected.ask(try fixture.fields())) == "InvalidProviderToken")
     }
 

@@ -26,10 +26,7 @@ package struct BulkAppends: Sendable {
     /// Appends messages; those of one call in no order.
     /// - Throws: ``RecordChangeFailure`` if one is not stored in time; others may be.
     package func append(_ messages: [Message]) async throws {
-        var rest = messages[...]
-        while !rest.isEmpty {
-            let slice = rest.prefix(Self.width)
-            rest = rest.dropFirst(slice.count)
+        for slice in messages.chunks(ofCount: Self.width) {
             try await withThrowingTaskGroup { group in
                 for message in slice { group.addTask { try await append(message) } }
                 try await group.waitForAll()

@@ -20,12 +20,7 @@ package struct ClusterExport: Sendable {
     private let scheduler: any ClusterScheduler
     private let logger: Logger
 
-    /// - Parameters:
-    ///   - log: The log.
-    ///   - barriers: The barriers of this process.
-    ///   - partitions: The partitions of the cluster.
-    ///   - scheduler: Runs the followers.
-    ///   - logger: Gets damaged records, which are left out.
+    /// The logger gets damaged records, which are left out.
     package init(
         log: any ReplicatedLog,
         barriers: LogBarriers,
@@ -70,10 +65,7 @@ package struct ClusterExport: Sendable {
     ) async throws {
         for (partition, slots) in Dictionary(grouping: slots, by: { partitions.partition(of: $0.slot.device) }) {
             let stream = LogStream.mailbox(partition)
-            var rest = slots[...]
-            while !rest.isEmpty {
-                let slice = rest.prefix(ClusterLimits.slotsPerRead - 1)
-                rest = rest.dropFirst(slice.count)
+            for slice in slots.chunks(ofCount: ClusterLimits.slotsPerRead - 1) {
                 let subjects = slice.map { LogSubject.slot($0.slot, generation: $0.generation, partition) }
                 let found = try await withCheckedThrowingContinuation { continuation in
                     barriers.read(subjects, in: stream) { continuation.resume(with: $0) }

@@ -29,14 +29,10 @@ package struct ClusterImport: Sendable {
     private let node: NodeName
     private let now: WallTime
 
-    /// - Parameters:
-    ///   - source: The store, which nothing else uses.
-    ///   - generationFloor: The store's least generation of a new registration.
-    ///   - log: The log, whose streams are empty.
-    ///   - partitions: The partitions of the cluster.
-    ///   - node: The name of the node that has the journal of the store.
-    ///   - now: The present moment.
-    ///   - patience: The time in which each record must be stored.
+    /// Takes a store that nothing else uses, with its least generation of a new registration, into a log with empty
+    /// streams.
+    ///
+    /// `node` is the one that has the journal of the store.
     package init(
         from source: any Source,
         generationFloor: UInt32,
@@ -72,12 +68,12 @@ package struct ClusterImport: Sendable {
         let feedback = try await feedback(of: apps)
         let byDevice = Dictionary(grouping: registrations, by: \.slot.device)
         summary.devices = registry.devices.count
-        try await slices(of: registry.devices) { devices in
+        for devices in registry.devices.chunks(ofCount: Self.slice) {
             try await takeDevices(devices, byDevice, feedback)
         }
         summary.channels = try await takeChannels(of: apps)
-        try await slices(of: registrations.filter { $0.isLive && $0.isEnabled }) { registrations in
-            summary.notifications += try await takeNotifications(of: registrations)
+        for served in registrations.filter({ $0.isLive && $0.isEnabled }).chunks(ofCount: Self.slice) {
+            summary.notifications += try await takeNotifications(of: served)
         }
         return summary
     }
@@ -166,14 +162,5 @@ package struct ClusterImport: Sendable {
         }
         try await appends.append(messages)
         return messages.count
-    }
-
-    private func slices<Element>(of all: [Element], _ body: (ArraySlice<Element>) async throws -> Void) async throws {
-        var rest = all[...]
-        while !rest.isEmpty {
-            let slice = rest.prefix(Self.slice)
-            rest = rest.dropFirst(slice.count)
-            try await body(slice)
-        }
     }
 }

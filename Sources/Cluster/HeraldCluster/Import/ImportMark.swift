@@ -3,12 +3,9 @@ package import HeraldModel
 /// The mark of an import, in the cluster's record: one compare-and-set decides between an import and a first node.
 extension ClusterIdentity {
     /// Marks a new cluster as being imported; an import of the same folder that was interrupted is replaced.
-    /// - Parameters:
-    ///   - source: Sixteen bytes that identify the folder.
-    ///   - partitions: The partitions of the new cluster.
-    ///   - taken: The numbers of the folder's devices, which the cluster never gives to another one.
-    ///   - moment: The present moment.
-    ///   - changes: The changes of the record.
+    ///
+    /// `source` are sixteen bytes that identify the folder. `taken` are the numbers of its devices, which the cluster
+    /// never gives to another one.
     /// - Returns: The record, with the mark.
     /// - Throws: ``ImportProblem``, or an error of the log.
     package static func beginImport(

@@ -5,13 +5,8 @@ extension ClusterStreams {
     /// Makes empty streams for an import, and marks the cluster as being imported.
     ///
     /// What an interrupted import of the same folder has left is removed: only it has written to these streams.
-    /// - Parameters:
-    ///   - source: Sixteen bytes that identify the folder.
-    ///   - partitions: The partitions of the new cluster.
-    ///   - taken: The numbers of the folder's devices.
-    ///   - moment: The present moment.
-    ///   - changes: The changes of the cluster's record.
-    ///   - keepKey: Keeps the cluster key, before the first record is sealed under it.
+    /// `source` and `taken` are those of ``ClusterIdentity/beginImport(of:_:without:at:_:)``. `keepKey` keeps the
+    /// cluster key, before the first record is sealed under it.
     /// - Returns: The record of the cluster, with the mark.
     /// - Throws: ``ImportProblem``, ``StreamProblem``, or an error of the log.
     package func openForImport(

@@ -75,18 +75,14 @@ package final class LogFollower: Sendable {
     private let apply: @Sendable ([LogEntry]) -> Void
     private let state: Mutex<State>
 
-    /// - Parameters:
-    ///   - stream: The stream to follow.
-    ///   - filters: The subjects to follow; nil for all records of the stream. No two match the same subject, and none matches
-    ///     a barrier.
-    ///   - sequence: The last message that the caller knows; nil for none.
-    ///   - log: The log.
-    ///   - barriers: The barriers of this node.
-    ///   - scheduler: Runs the proofs of freshness.
-    ///   - freshness: Is told of each: it lasts for ``ClusterLimits/followerFreshness``.
-    ///   - hearsSetAside: Whether `apply` takes entries that are set aside, too.
-    ///   - apply: Takes over what the log has: first the newest entry of each subject, then all that comes, in the order of
-    ///     the log. Tombstones are among them, barriers are not. It runs on one thread at a time.
+    /// Makes a follower, which begins after the last message that the caller knows; nil for none.
+    ///
+    /// Without `filters` it follows all records of the stream. No two of them match the same subject, and none matches
+    /// a barrier. `freshness` is told of each proof: it lasts for ``ClusterLimits/followerFreshness``.
+    ///
+    /// `apply` takes over what the log has: first the newest entry of each subject, then all that comes, in the order
+    /// of the log. Tombstones are among them, barriers are not, and entries that are set aside only with
+    /// `hearsSetAside`. It runs on one thread at a time.
     package init(
         _ stream: LogStream,
         filters: [LogSubject]? = nil,

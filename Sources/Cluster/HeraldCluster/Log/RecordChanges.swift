@@ -41,16 +41,13 @@ package final class RecordChanges: Sendable {
 
     /// Changes a record; an edit that sets it to nil removes it.
     ///
-    /// - Parameters:
-    ///   - subject: The subject of the record.
-    ///   - stream: The stream of the subject.
-    ///   - known: What this node knows of the record.
-    ///   - isWhole: Whether it knows all of it. If not, the record is written even if the edit changes nothing that is known.
-    ///   - timeToLive: The time after which the log removes what is written; nil to keep it.
-    ///   - replacement: The record to begin with if the log's own is set aside; by default what this node knows.
-    ///   - edit: The change; its value is handed on.
-    ///   - done: Called once, from any thread, possibly before this returns: with the record that the log has now and the
-    ///     edit's value, or with a ``RecordChangeFailure``, the edit's error, or a ``RecordError``.
+    /// The change begins with what this node knows of the record. If that is not the whole, the record is written even
+    /// if the edit changes nothing that is known. If the log's own record is set aside, the change begins with
+    /// `replacement`, by default what this node knows. After `timeToLive` the log removes what is written; nil to keep
+    /// it.
+    ///
+    /// `done` is called once, from any thread, possibly before this returns: with the record that the log has now and
+    /// the edit's value, or with a ``RecordChangeFailure``, the edit's error, or a ``RecordError``.
     package func change<Record: LogRecord & Equatable, Value: Sendable>(
         _ subject: LogSubject,
         in stream: LogStream,

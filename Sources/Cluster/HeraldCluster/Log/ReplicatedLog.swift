@@ -28,16 +28,12 @@ package protocol ReplicatedLog: Sendable {
         _ done: @escaping @Sendable (Result<[LogEntry], LogFailure>) -> Void
     )
 
-    /// Reports the newest message of each subject that matches a filter, then what comes, in the order of the log, without
-    /// gaps.
+    /// Reports the newest message of each subject that matches a filter, then what comes, in the order of the log,
+    /// without gaps.
     ///
-    /// A message that is replaced before it is reported may be left out.
-    /// - Parameters:
-    ///   - filters: The subjects, which may have wildcards; no two match the same subject.
-    ///   - stream: The stream of the subjects.
-    ///   - sequence: The last message that the caller knows; nil for all.
-    ///   - receive: Receives the messages.
-    /// - Returns: What ends it.
+    /// A message that is replaced before it is reported may be left out. The filters may have wildcards, and no two
+    /// match the same subject. `sequence` is that of the last message that the caller knows; nil for all.
+    /// - Returns: A call that ends it.
     func follow(
         _ filters: [LogSubject],
         in stream: LogStream,
@@ -95,9 +91,6 @@ package struct LogMessage: Sendable {
             timeToLive: timeToLive ?? ClusterLimits.tombstoneTimeToLive
         )
     }
-
-    /// Whether it only removes what the subject held.
-    package var isTombstone: Bool { payload.readableBytes == 0 }
 }
 
 /// The outcome of an append.

@@ -11,10 +11,8 @@ package struct SealedLog: ReplicatedLog {
     private let setAside: SetAside
 
     /// A log for ``LogStream/meta``, which has the cluster's record; ``of(_:)`` has the other streams.
-    /// - Parameters:
-    ///   - log: The log that others can reach.
-    ///   - seal: The seal of the cluster.
-    ///   - setAside: Hears of what does not open.
+    ///
+    /// Others can reach `log`. `setAside` hears of what does not open.
     package init(_ log: any ReplicatedLog, _ seal: RecordSeal, _ setAside: SetAside) {
         self.log = log
         bare = seal

@@ -23,9 +23,7 @@ package final class SetAside: Sendable {
     private let records = Counter(label: "herald_cluster_set_aside_total", dimensions: [("kind", "record")])
     private let messages = Counter(label: "herald_cluster_set_aside_total", dimensions: [("kind", "message")])
 
-    /// - Parameters:
-    ///   - logger: Gets the first of each subject that is named; nil for a command.
-    ///   - now: The present.
+    /// The logger gets the first of each subject that is named; nil for a command.
     package init(
         _ logger: Logger? = nil,
         now: @escaping @Sendable () -> ContinuousClock.Instant = { ContinuousClock.now }

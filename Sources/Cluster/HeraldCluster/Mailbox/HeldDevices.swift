@@ -18,11 +18,7 @@ package struct HeldDevices: Sendable {
     /// The fence of a device's connection here; nil if there is none.
     package func fence(of device: DeviceNumber) -> UInt64? { held[device]?.fence }
 
-    /// This node has claimed a device.
-    /// - Parameters:
-    ///   - device: The device.
-    ///   - fence: The claim's sequence.
-    ///   - newest: The newest claim or release of the device that the node has seen in the log; nil if there is none.
+    /// This node has claimed a device; `newest` is the newest claim or release of it that the node has seen in the log.
     /// - Returns: false if a newer one is known already: the node does not serve the connection.
     package mutating func claimed(_ device: DeviceNumber, fence: UInt64, newest: UInt64?) -> Bool {
         guard fence >= newest ?? 0, fence > held[device]?.fence ?? 0 else { return false }

@@ -22,9 +22,6 @@ package struct ClusterRecords: Sendable {
     package let now: WallTime?
 
     /// Reads the records.
-    /// - Parameters:
-    ///   - jetStream: The connection to the servers.
-    ///   - seal: The seal of the cluster.
     /// - Throws: `JetStreamError`, ``LogFailure``, or ``OtherTrust/otherKey``.
     package init(_ jetStream: JetStream, seal: RecordSeal) async throws {
         let open = { (message: StoredMessage) in

@@ -13,16 +13,11 @@ package struct ClusterStreams: Sendable {
 
     /// Makes or checks all streams, and reads or makes the record of the cluster.
     ///
-    /// The record is written last. So a stream that is missing beside it was lost, and is not made anew.
-    /// - Parameters:
-    ///   - partitions: The partitions of a new cluster.
-    ///   - mayBeNew: Whether a new cluster may be made.
-    ///   - remembered: The cluster's record as this node has seen it, for one that was overwritten; nil for none.
-    ///   - moment: The present moment.
-    ///   - changes: The changes of the cluster's record.
-    ///   - keepKey: Keeps the key of a new cluster, before its record is sealed under it.
-    /// - Returns: The record of the cluster.
-    /// - Throws: ``OtherTrust/otherKey``, ``StreamProblem``, ``ImportProblem``, ``ClusterIdentity/OtherPartitions``, or an error of the log.
+    /// The record is written last. So a stream that is missing beside it was lost, and is not made anew. `remembered`
+    /// is the record as this node has seen it, for one that was overwritten. `keepKey` keeps the key of a new cluster,
+    /// before its record is sealed under it.
+    /// - Throws: ``OtherTrust/otherKey``, ``StreamProblem``, ``ImportProblem``, ``ClusterIdentity/OtherPartitions``, or
+    ///   an error of the log.
     package func open(
         _ partitions: Partitions,
         mayBeNew: Bool = true,

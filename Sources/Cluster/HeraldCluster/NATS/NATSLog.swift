@@ -20,7 +20,7 @@ package final class NATSLog: ReplicatedLog {
         to stream: LogStream,
         _ done: @escaping @Sendable (AppendOutcome) -> Void
     ) {
-        append(message, to: stream, until: .now() + NATSLog.time(message.answerTime), done)
+        append(message, to: stream, until: .now() + TimeAmount(message.answerTime), done)
     }
 
     private func append(
@@ -43,7 +43,7 @@ package final class NATSLog: ReplicatedLog {
                     self.append(message, to: stream, until: deadline, done)
                 }
             }
-            note(outcome, of: stream, sent: deadline - NATSLog.time(message.answerTime))
+            note(outcome, of: stream, sent: deadline - TimeAmount(message.answerTime))
             done(AppendOutcome(outcome))
         }
     }
@@ -84,7 +84,7 @@ package final class NATSLog: ReplicatedLog {
             subjects: subjects.map(\.text),
             stream: stream.name,
             bound: bound,
-            deadline: .now() + NATSLog.time(ClusterLimits.readDeadline),
+            deadline: .now() + TimeAmount(ClusterLimits.readDeadline),
             done: done
         )
         attempt(read, pause: ClusterLimits.shortestReadPause)
@@ -111,7 +111,7 @@ package final class NATSLog: ReplicatedLog {
             case .failed(.failed(let error)) where error.kind == .closed: return read.done(.failure(.unavailable))
             case .failed: failure = .unavailable
             }
-            guard .now() + NATSLog.time(pause) < read.deadline else { return read.done(.failure(failure)) }
+            guard .now() + TimeAmount(pause) < read.deadline else { return read.done(.failure(failure)) }
             after(pause) { self.attempt(read, pause: min(pause * 2, ClusterLimits.longestReadPause)) }
         }
     }
@@ -134,14 +134,8 @@ package final class NATSLog: ReplicatedLog {
         return { consumer.stop() }
     }
 
-    // MARK: - Time
-
     private func after(_ pause: Duration, _ body: @escaping @Sendable () -> Void) {
-        jetStream.connection.eventLoop.scheduleTask(in: NATSLog.time(pause), body)
-    }
-
-    private static func time(_ duration: Duration) -> TimeAmount {
-        .milliseconds(duration.components.seconds * 1000 + duration.components.attoseconds / 1_000_000_000_000_000)
+        jetStream.connection.eventLoop.scheduleTask(in: TimeAmount(pause), body)
     }
 }
 

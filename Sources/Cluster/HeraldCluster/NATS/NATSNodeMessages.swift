@@ -8,12 +8,7 @@ package final class NATSNodeMessages: Sendable {
     private let connection: NATSConnection
     private let subscriptions: [NATSConnection.Subscription]
 
-    /// Subscribes to the messages for a node.
-    /// - Parameters:
-    ///   - connection: The connection to the servers.
-    ///   - node: The name of the node.
-    ///   - seal: The seal of the cluster's incarnation.
-    ///   - setAside: Hears of messages that do not open; they are dropped.
+    /// Subscribes to the messages for a node; those that the seal of the incarnation does not open are dropped.
     /// - Throws: If the connection takes no more subscriptions.
     package init(
         _ connection: NATSConnection,
@@ -32,10 +27,11 @@ package final class NATSNodeMessages: Sendable {
         self.exchange = exchange
         let subscribe = { (place: String, isForAll: Bool) throws(NATSError) in
             try connection.subscribe(to: "\(place).*") { message in
-                guard let name = message.subject.split(separator: ".").last, let address = NodeExchange.Address(name)
+                let subject = message.subject
+                guard let name = subject.split(separator: ".").last, let address = NodeExchange.Address(name)
                 else { return }
-                guard let payload = seal.open(message.payload, at: message.subject) else {
-                    return setAside.message(message.subject)
+                guard let payload = seal.open(message.payload, at: subject) else {
+                    return setAside.message(subject)
                 }
                 exchange.received(payload, at: address, isForAll: isForAll)
             }

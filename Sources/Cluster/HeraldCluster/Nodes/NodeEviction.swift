@@ -25,11 +25,7 @@ package struct NodeEviction: Sendable {
     private let scheduler: any ClusterScheduler
     private let partitions: Partitions
 
-    /// - Parameters:
-    ///   - node: The node, which does not run.
-    ///   - partitions: The partitions of the cluster.
-    ///   - log: The log.
-    ///   - scheduler: Runs what has to wait.
+    /// The node does not run.
     package init(
         _ node: SeenNode,
         _ partitions: Partitions,
@@ -83,10 +79,7 @@ package struct NodeEviction: Sendable {
         defer { follower.cancel() }
         try await follower.start()
         var released = 0
-        var left = Array(found.claims)[...]
-        while !left.isEmpty {
-            let batch = left.prefix(ClusterLimits.releasesInFlight)
-            left = left.dropFirst(batch.count)
+        for batch in Array(found.claims).chunks(ofCount: ClusterLimits.releasesInFlight) {
             released += try await release(batch, in: stream)
         }
         return released

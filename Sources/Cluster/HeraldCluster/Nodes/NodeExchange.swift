@@ -94,12 +94,7 @@ package final class NodeExchange: NodeMessages {
 
     // MARK: - For the carrier
 
-    /// Bytes have come for this node; those that are not a message of a node are ignored.
-    ///
-    /// - Parameters:
-    ///   - bytes: The bytes.
-    ///   - address: The place to which they went.
-    ///   - isForAll: Whether they went to all nodes.
+    /// Bytes have come for this node, or for all; those that are not a message of a node are ignored.
     package func received(_ bytes: ByteBuffer, at address: Address, isForAll: Bool) {
         guard let frame = try? NodeFrame(bytes), !(isForAll && frame.sender == node) else { return }
         switch address {

@@ -32,11 +32,7 @@ package final class NodeMembership: Sendable {
     private let successor = Mutex<NameIsTaken?>(nil)
     private let renewals = Mutex(Renewals())
 
-    /// - Parameters:
-    ///   - log: The log.
-    ///   - barriers: The barriers of this node.
-    ///   - own: The record of this process.
-    ///   - newestTokenKey: The newest token key that the node can open tokens with now.
+    /// `newestTokenKey` is the newest token key that the node can open tokens with now.
     package init(
         log: any ReplicatedLog,
         barriers: LogBarriers,

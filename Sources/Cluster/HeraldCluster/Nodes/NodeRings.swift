@@ -83,17 +83,13 @@ package final class NodeRings: Sendable {
     private let catchUp: CatchUp
     private let onEnd: End?
     private let shares: [Share]
-    let followers: [LogFollower]
+    package let followers: [LogFollower]
     private let reference = HolderReference()
     private let metrics: RingMetrics
 
-    /// - Parameters:
-    ///   - context: The dependencies that the parts of this node's store share.
-    ///   - messages: The messages between the nodes.
-    ///   - mailbox: The mailbox of this node.
-    ///   - nodes: The nodes that live.
-    ///   - catchUp: Makes registrations known that other nodes have made.
-    ///   - onEnd: Hears of the end of each ring.
+    /// Makes the rings of a node.
+    ///
+    /// `catchUp` makes registrations known that other nodes have made. `onEnd` hears of the end of each ring.
     package init(
         _ context: ClusterContext,
         messages: any NodeMessages,
@@ -156,16 +152,6 @@ package final class NodeRings: Sendable {
     /// - Throws: ``LogFailure`` if the log cannot be read or written.
     package func start() async throws {
         for follower in followers { try await follower.start() }
-    }
-
-    /// ``start()`` with a callback; `done` is called once, from any thread, when all present ones are known.
-    package func start(_ done: @escaping LogFollower.Done) { start(followers[...], done) }
-
-    private func start(_ left: ArraySlice<LogFollower>, _ done: @escaping LogFollower.Done) {
-        guard let follower = left.first else { return done(.success(())) }
-        follower.start { [self] result in
-            if case .failure = result { done(result) } else { start(left.dropFirst(), done) }
-        }
     }
 
     /// Ends the following.

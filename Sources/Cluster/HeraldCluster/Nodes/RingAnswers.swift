@@ -15,11 +15,8 @@ struct RingAnswers {
 
     private var progress: [NodeName: Progress] = [:]
 
-    /// A node has answered a ring.
-    /// - Parameters:
-    ///   - node: The node.
-    ///   - ring: The number of the ring's last sending; nil if it is over, or was sent only once because too many waited.
-    ///   - now: The present moment.
+    /// A node has answered a ring, whose last sending has this number; nil if the ring is over, or was sent only once
+    /// because too many waited.
     mutating func add(_ node: NodeName, ring: UInt64?, at now: NIODeadline) {
         progress[node, default: Progress(ring: 0, moment: now)].moment = now
         if let ring, let known = progress[node]?.ring, known < ring { progress[node]?.ring = ring }

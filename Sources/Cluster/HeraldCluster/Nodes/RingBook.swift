@@ -67,11 +67,7 @@ struct RingBook {
 
     var isEmpty: Bool { waiting.isEmpty }
 
-    /// This node has stored a notification.
-    /// - Parameters:
-    ///   - notification: The notification.
-    ///   - hint: The node that probably holds the device.
-    ///   - now: The present moment.
+    /// This node has stored a notification, for a device that `hint` probably holds.
     /// - Returns: The first ring; nil if it is too early for one.
     mutating func stored(_ notification: PassedNotification, hint: NodeName?, at now: NIODeadline) -> Order? {
         let one = Waiting(Ring(of: node), of: notification)
@@ -113,10 +109,7 @@ struct RingBook {
         due[number].append(Due(sequence: sequence, moment: now + TimeAmount(ClusterLimits.ringPauses[number])))
     }
 
-    /// A claim of a device, or a release, has come.
-    /// - Parameters:
-    ///   - device: The device.
-    ///   - holder: The node that holds the device by the newest known claim before a sequence; nil if none does.
+    /// A claim of a device, or a release, has come; `holder` is the node of the newest known claim before a sequence.
     /// - Returns: The rings to send.
     mutating func claimed(_ device: DeviceNumber, _ holder: (UInt64) -> NodeName?) -> [Order] {
         guard unsettledCounts[device] != nil else { return [] }
@@ -128,10 +121,7 @@ struct RingBook {
         return decision.orders
     }
 
-    /// All claims up to a sequence are known.
-    /// - Parameters:
-    ///   - position: The sequence.
-    ///   - holder: The node that held a device at a sequence; nil if none did.
+    /// All claims up to a sequence are known; `holder` is the node that held a device at a sequence.
     /// - Returns: The rings to send.
     mutating func settle(upTo position: UInt64, _ holder: (DeviceNumber, UInt64) -> NodeName?) -> Decision {
         var decision = Decision()

@@ -62,8 +62,7 @@ final class RingMessages: Sendable {
             return answers.places
         }
         for (sender, places) in places.sorted(by: { $0.key.text < $1.key.text }) {
-            for start in stride(from: 0, to: places.count, by: Int(UInt16.max)) {
-                let part = places[start..<min(start + Int(UInt16.max), places.count)]
+            for part in places.chunks(ofCount: Int(UInt16.max)) {
                 messages.send(RungRecord(Array(part)).body, as: .rung, to: sender)
             }
         }

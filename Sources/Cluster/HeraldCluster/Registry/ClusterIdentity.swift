@@ -14,10 +14,7 @@ package enum ClusterIdentity {
         }
     }
 
-    /// Writes the record again that somebody has overwritten.
-    /// - Parameters:
-    ///   - known: The record as this node has seen it.
-    ///   - changes: The changes of the record.
+    /// Writes the record again that somebody has overwritten, as this node has seen it.
     /// - Returns: The record as the log has it then.
     /// - Throws: ``RecordChangeFailure``, or another error of the log.
     static func restore(_ known: ClusterRecord, _ changes: RecordChanges) async throws -> ClusterRecord {

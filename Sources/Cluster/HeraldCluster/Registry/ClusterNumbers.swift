@@ -28,9 +28,9 @@ package final class ClusterNumbers: Sendable {
     }
 
     /// A number that no device ever had.
-    /// - Parameters:
-    ///   - highest: The highest counter of a known device's number, for a counter in the log that was overwritten.
-    ///   - done: Called once, from any thread.
+    ///
+    /// `highest` is the highest counter of a known device's number, for a counter in the log that was overwritten.
+    /// `done` is called once, from any thread.
     func device(
         above highest: @escaping @Sendable (_ incarnation: UInt32) -> UInt64,
         _ done: @escaping @Sendable (Result<DeviceNumber, any Error>) -> Void
@@ -63,10 +63,7 @@ package final class ClusterNumbers: Sendable {
         return number.map { DeviceNumber(UInt64(incarnation) << 32 | $0) }
     }
 
-    /// A number that no app ever had.
-    /// - Parameters:
-    ///   - highest: The highest number of a known app, for a counter in the log that was overwritten.
-    ///   - done: Called once, from any thread.
+    /// A number that no app ever had, with the parameters of ``device(above:_:)``.
     func app(
         above highest: @escaping @Sendable () -> UInt64,
         _ done: @escaping @Sendable (Result<AppNumber, any Error>) -> Void

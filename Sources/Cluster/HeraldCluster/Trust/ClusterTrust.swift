@@ -30,10 +30,7 @@ package struct ClusterTrust: LogRecord, Hashable {
         try await changes.read(subject, in: .meta, as: ClusterTrust.self).record
     }
 
-    /// Writes the record of a new cluster.
-    /// - Parameters:
-    ///   - changes: Changes the record.
-    ///   - replaces: Whether it takes the place of another one.
+    /// Writes the record of a new cluster, or one that takes the place of another.
     /// - Throws: ``OtherTrust`` if another node was faster, or an error of the log.
     package func write(_ changes: RecordChanges, replaces: Bool) async throws {
         let own = self
@@ -63,11 +60,9 @@ extension ClusterTrust {
         case member
     }
 
-    /// Decides how a node enters a cluster.
-    /// - Parameters:
-    ///   - cluster: The record of the cluster; nil if it is new, or has lost what it had.
-    ///   - authority: The root authority of the node's folder; nil if it has none yet.
-    /// - Returns: The way in which the node enters.
+    /// Decides how a node enters a cluster, with the root authority of its folder; nil if it has none yet.
+    ///
+    /// A cluster without a record is new, or has lost what it had.
     /// - Throws: ``OtherTrust``.
     package static func entry(to cluster: ClusterTrust?, authority: [UInt8]?) throws(OtherTrust) -> Entry {
         guard let cluster else { return .first }

@@ -34,11 +34,7 @@ enum ClientTLS {
         }
     }
 
-    /// Handler of a connection.
-    /// - Parameters:
-    ///   - context: TLS settings.
-    ///   - name: Host, or the name to expect in its certificate.
-    /// - Returns: The handler, for the beginning of the pipeline.
+    /// Handler for the beginning of a pipeline; `name` is the host, or the name to expect in its certificate.
     /// - Throws: ``NATSError/Kind/badSetting`` if TLS has no such names.
     static func handler(_ context: NIOSSLContext, name: String) throws(NATSError) -> NIOSSLClientHandler {
         // TLS sends no server name for an address. NIOSSL still compares the address with the certificate.

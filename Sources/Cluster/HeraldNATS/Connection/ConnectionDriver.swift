@@ -184,7 +184,7 @@ final class ConnectionDriver {
         logger.error("NATS refuses a subject: grant it to this user", metadata: ["reason": "\(error)"])
     }
 
-    func linkReceived(answers: [NATSDelivery]) {
+    func linkReceived(answers: [NATSMessage]) {
         let found = shared.state.withLock { outbox in
             outbox.statistics.messagesReceived += UInt64(answers.count)
             return outbox.requests(for: answers)
@@ -197,12 +197,12 @@ final class ConnectionDriver {
         }
     }
 
-    func linkReceived(message: NATSDelivery) {
+    func linkReceived(message: NATSMessage) {
         let subscriber = shared.state.withLock { outbox in
             outbox.statistics.messagesReceived += 1
             return outbox.subscriber(message.subscription)
         }
-        subscriber?.onDelivery(message)
+        subscriber?.onMessage(message)
     }
 
     func linkHasEnded(_ link: ServerLink, _ error: NATSError) {

@@ -19,17 +19,14 @@ struct Handshake {
         case over
     }
 
+    /// Name of the connection, for operators of the server.
     private let name: String
     private let credential: NATSCredential
     /// Whether a connection without TLS is refused.
     private let demandsTLS: Bool
     private var state: State
 
-    /// - Parameters:
-    ///   - name: Name of the connection, for operators of the server.
-    ///   - credential: Credential to present.
-    ///   - demandsTLS: Whether a connection without TLS is refused.
-    ///   - isTLSFirst: Whether TLS begins before INFO.
+    /// With `isTLSFirst`, TLS begins before INFO.
     init(name: String, credential: NATSCredential, demandsTLS: Bool, isTLSFirst: Bool) {
         self.name = name
         self.credential = credential
@@ -48,11 +45,7 @@ struct Handshake {
         }
     }
 
-    /// An operation has come.
-    /// - Parameters:
-    ///   - operation: The operation.
-    ///   - bytesLeft: Bytes that came with it and follow it.
-    /// - Returns: The next step.
+    /// The next step after an operation; `bytesLeft` are those that came with it and follow it.
     /// - Throws: The reason to leave the server.
     mutating func received(_ operation: ServerOperation, bytesLeft: Int) throws(NATSError) -> Effect {
         switch (state, operation) {

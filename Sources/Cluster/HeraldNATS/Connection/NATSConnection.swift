@@ -39,11 +39,8 @@ package final class NATSConnection: Sendable {
     private let shared: SharedOutbox
     private let driver: NIOLoopBoundBox<ConnectionDriver>
 
-    /// - Parameters:
-    ///   - configuration: Servers, credential, TLS and limits.
-    ///   - eventLoop: The loop of the connection and of all its callbacks.
-    ///   - logger: Gets a line for each connection and each loss of one.
-    ///   - onEvent: Called on the loop.
+    /// Makes a connection on a loop, where all callbacks come; the logger gets a line for each connection and each loss
+    /// of one.
     /// - Throws: ``NATSError/Kind/badSetting`` if a setting cannot be used.
     package init(
         _ configuration: NATSConfiguration,
@@ -161,13 +158,9 @@ package final class NATSConnection: Sendable {
     }
 
     /// Publishes a message and waits for one answer.
-    /// - Parameters:
-    ///   - payload: Content of the message.
-    ///   - subject: Subject without wildcards.
-    ///   - headers: Header fields.
-    ///   - time: Time for the answer.
-    ///   - done: Called once, on the loop. The error's kind says whether the message was sent: after ``NATSError/Kind/timeout``
-    ///     and ``NATSError/Kind/connectionLost`` somebody may have got it.
+    ///
+    /// `done` is called once, on the loop. The error's kind says whether the message was sent: after
+    /// ``NATSError/Kind/timeout`` and ``NATSError/Kind/connectionLost`` somebody may have got it.
     package func request(
         _ payload: ByteBuffer,
         to subject: String,
@@ -209,25 +202,13 @@ package final class NATSConnection: Sendable {
 
     // MARK: - Subscriptions
 
-    /// Subscribes to a subject, which may have wildcards (`*`, `>`).
-    /// - Parameters:
-    ///   - subject: Subject.
-    ///   - onMessage: Called on the loop for each message, in their order.
-    /// - Returns: The subscription, for ``unsubscribe(_:)``.
+    /// Subscribes to a subject, which may have wildcards (`*`, `>`); messages come on the loop, in their order.
     /// - Throws: ``NATSError/Kind/badMessage`` for a subject that is none, ``NATSError/Kind/busy`` at the limit.
     package func subscribe(
         to subject: String,
         onMessage: @escaping @Sendable (NATSMessage) -> Void
     ) throws(NATSError) -> Subscription {
-        try subscribeDeliveries(to: subject) { onMessage($0.message) }
-    }
-
-    /// Subscribes without making strings of each message.
-    func subscribeDeliveries(
-        to subject: String,
-        onDelivery: @escaping @Sendable (NATSDelivery) -> Void
-    ) throws(NATSError) -> Subscription {
-        let subscriber = Outbox.Subscriber(subject: subject, onDelivery: onDelivery)
+        let subscriber = Outbox.Subscriber(subject: subject, onMessage: onMessage)
         let result = shared.state.withLock { outbox in
             Result<(UInt64, Bool), NATSError> { () throws(NATSError) in
                 (try outbox.subscribe(subscriber), outbox.needsWake())

@@ -22,7 +22,7 @@ package struct NATSServerAddress: Hashable, Sendable, CustomStringConvertible {
         }
         var rest = text[...]
         var requiresTLS = false
-        if let scheme = text.range(of: "://") {
+        if let scheme = text.firstRange(of: "://") {
             switch text[..<scheme.lowerBound].lowercased() {
             case "nats": break
             case "tls": requiresTLS = true
@@ -64,17 +64,5 @@ package struct NATSServerAddress: Hashable, Sendable, CustomStringConvertible {
 
     package var description: String {
         "\(requiresTLS ? "tls" : "nats")://\(host.contains(":") ? "[\(host)]" : host):\(port)"
-    }
-}
-
-extension String {
-    /// The first place of a text; the standard library has this only for characters.
-    fileprivate func range(of text: String) -> Range<Index>? {
-        var start = startIndex
-        while start < endIndex {
-            if self[start...].hasPrefix(text) { return start..<index(start, offsetBy: text.count) }
-            start = index(after: start)
-        }
-        return nil
     }
 }

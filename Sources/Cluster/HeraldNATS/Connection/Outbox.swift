@@ -16,7 +16,7 @@ struct Outbox {
 
     struct Subscriber {
         let subject: String
-        let onDelivery: @Sendable (NATSDelivery) -> Void
+        let onMessage: @Sendable (NATSMessage) -> Void
     }
 
     /// Number of the inbox's subscription, to which all answers come.
@@ -229,9 +229,9 @@ struct Outbox {
     /// Finds the requests of answers.
     ///
     /// One with several answers stays until ``remove(_:)``.
-    mutating func requests(for answers: [NATSDelivery]) -> [(request: Request, token: UInt64)?] {
+    mutating func requests(for answers: [NATSMessage]) -> [(request: Request, token: UInt64)?] {
         answers.map { answer in
-            guard let token = token(answer.subject), let request = requests.request(token) else {
+            guard let token = token(answer.subjectBytes), let request = requests.request(token) else {
                 statistics.lateAnswers += 1
                 return nil
             }

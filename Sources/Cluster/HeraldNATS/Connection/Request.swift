@@ -18,17 +18,15 @@ enum Request: Sendable {
 
     /// Passes on an answer.
     /// - Returns: Whether the request is over.
-    func answer(_ delivery: NATSDelivery) -> Bool {
+    func answer(_ message: NATSMessage) -> Bool {
         switch self {
         case .publish(let done):
-            done(PublishOutcome(answer: delivery))
+            done(PublishOutcome(answer: message))
             return true
         case .message(let done):
-            let message = delivery.message
             done(message.isNoResponders ? .failure(.noResponders) : .success(message))
             return true
         case .gather(let onMessage, let onFailure):
-            let message = delivery.message
             guard message.isNoResponders else { return onMessage(message) }
             onFailure(.noResponders)
             return true
@@ -46,11 +44,4 @@ struct EndedRequest {
     func report() {
         request.fail(error, wasSent: wasSent)
     }
-}
-
-extension NATSMessage {
-    /// Whether the server says that nobody listens to the subject of a request.
-    ///
-    /// A service may answer 503 itself, but with more than this status.
-    var isNoResponders: Bool { status?.code == 503 && payload.readableBytes == 0 }
 }

@@ -23,7 +23,7 @@ final class ServerLink: ChannelInboundHandler {
     private var lastError: NATSError?
     private var hasEnded = false
     /// Answers of one read, handed over together.
-    private var answers: [NATSDelivery] = []
+    private var answers: [NATSMessage] = []
 
     init(
         _ server: ServerPool.Server,
@@ -103,12 +103,12 @@ final class ServerLink: ChannelInboundHandler {
             return try perform(try handshake.received(operation, bytesLeft: decoder.pendingBytes))
         }
         switch operation {
-        case .message(let delivery) where delivery.subscription == Outbox.inboxNumber:
-            answers.append(delivery)
-        case .message(let delivery):
+        case .message(let message) where message.subscription == Outbox.inboxNumber:
+            answers.append(message)
+        case .message(let message):
             // Messages and answers keep their order.
             handOver()
-            owner?.linkReceived(message: delivery)
+            owner?.linkReceived(message: message)
         case .ping: write(ByteBuffer(staticString: ByteBuffer.pong))
         case .info(let info): owner?.link(self, received: info)
         case .error(let text) where text.hasPrefix("Permissions Violation"):
@@ -171,10 +171,7 @@ final class ServerLink: ChannelInboundHandler {
 
     // MARK: - Writes and end
 
-    /// Writes bytes, and flushes them.
-    /// - Parameters:
-    ///   - buffer: The bytes.
-    ///   - promise: Fulfilled when the socket has taken them.
+    /// Writes bytes, and flushes them; the promise is fulfilled when the socket has taken them.
     func write(_ buffer: ByteBuffer, promise: EventLoopPromise<Void>? = nil) {
         guard let context, !hasEnded else {
             promise?.fail(ChannelError.ioOnClosedChannel)

@@ -29,12 +29,7 @@ package final class OrderedConsumer: Sendable {
     private let reader: NIOLoopBoundBox<OrderedReader>
     private let eventLoop: any EventLoop
 
-    /// - Parameters:
-    ///   - jetStream: JetStream of the connection.
-    ///   - stream: Name of the stream.
-    ///   - subjects: Subjects to read, which may have wildcards; at least one.
-    ///   - start: Place of the first message.
-    ///   - onEvent: Called on the connection's loop.
+    /// Reads subjects, which may have wildcards, at least one; `onEvent` is called on the connection's loop.
     package init(
         _ jetStream: JetStream,
         stream: String,

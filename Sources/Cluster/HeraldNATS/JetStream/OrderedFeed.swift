@@ -40,10 +40,10 @@ struct OrderedFeed {
         return number >= total
     }
 
-    mutating func received(_ delivery: NATSDelivery) -> Effect {
-        guard let place = delivery.replyTo.flatMap(ConsumerPlace.init) else {
+    mutating func received(_ message: NATSMessage) -> Effect {
+        guard let place = message.replyToBytes.flatMap(ConsumerPlace.init) else {
             // Only without a place in the stream is a status the server's, and not of who wrote the message.
-            if let status = delivery.status { return control(status, delivery) }
+            if let status = message.status { return control(status, message) }
             return .restart(NATSError(.unreadableAnswer, "a message of a consumer lacks its place"))
         }
         guard place.number == number + 1, place.sequence > last ?? 0 else {
@@ -53,25 +53,24 @@ struct OrderedFeed {
         }
         number = place.number
         last = place.sequence
-        let message = StoredMessage(
-            subject: String(buffer: delivery.subject),
+        let stored = StoredMessage(
+            subject: message.subject,
             sequence: place.sequence,
-            headers: NATSHeaders(lines: delivery.headers),
-            payload: delivery.payload
+            headers: message.headers,
+            payload: message.payload
         )
-        return .deliver(message, reachesEnd: place.pending == 0 || goal.map { number >= $0 } ?? false)
+        return .deliver(stored, reachesEnd: place.pending == 0 || goal.map { number >= $0 } ?? false)
     }
 
-    private func control(_ status: NATSStatus, _ delivery: NATSDelivery) -> Effect {
+    private func control(_ status: NATSStatus, _ message: NATSMessage) -> Effect {
         guard status.code == 100 else {
             return .restart(NATSError(.connectionLost, "the consumer ends: \(status.code) \(status.description)"))
         }
-        if let subject = delivery.replyTo { return .goOn(String(buffer: subject)) }
-        let headers = NATSHeaders(lines: delivery.headers)
-        guard headers.number("Nats-Last-Consumer") == number else {
+        if let subject = message.replyTo { return .goOn(subject) }
+        guard message.headers.number("Nats-Last-Consumer") == number else {
             return .restart(NATSError(.connectionLost, "the consumer has sent more than has come"))
         }
-        if let subject = headers.value("Nats-Consumer-Stalled") { return .goOn(subject) }
+        if let subject = message.headers.value("Nats-Consumer-Stalled") { return .goOn(subject) }
         return .idle
     }
 }

@@ -60,8 +60,8 @@ final class OrderedReader {
         let bound = NIOLoopBound(self, eventLoop: connection.eventLoop)
         let inbox = "_INBOX.\(name)"
         do throws(NATSError) {
-            let subscription = try connection.subscribeDeliveries(to: inbox) { delivery in
-                bound.value.received(delivery, round)
+            let subscription = try connection.subscribe(to: inbox) { message in
+                bound.value.received(message, round)
             }
             consumer = (name, subscription)
         } catch {
@@ -107,13 +107,13 @@ final class OrderedReader {
         }
     }
 
-    private func received(_ delivery: NATSDelivery, _ round: Int) {
+    private func received(_ message: NATSMessage, _ round: Int) {
         guard round == self.round else { return }
         heard = .now()
-        switch feed.received(delivery) {
+        switch feed.received(message) {
         case .none: break
-        case .deliver(let message, let reachesEnd):
-            onEvent(.message(message))
+        case .deliver(let stored, let reachesEnd):
+            onEvent(.message(stored))
             if reachesEnd, round == self.round { caughtUp() }
         case .goOn(let subject): try? connection.publish(ByteBuffer(), to: subject)
         case .idle: caughtUp()

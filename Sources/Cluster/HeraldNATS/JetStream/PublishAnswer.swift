@@ -53,11 +53,10 @@ struct APIError: Decodable {
 }
 
 extension PublishOutcome {
-    init(answer: NATSDelivery) {
+    init(answer: NATSMessage) {
         if let status = answer.status {
-            let isNobody = status.code == 503 && answer.payload.readableBytes == 0
             self =
-                isNobody
+                answer.isNoResponders
                 ? .notSent(.noResponders)
                 : .unknown(NATSError(.unreadableAnswer, "the answer has the status \(status.code)"))
             return

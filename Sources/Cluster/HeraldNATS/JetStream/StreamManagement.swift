@@ -53,13 +53,9 @@ extension JetStream {
         return try result.get()
     }
 
-    /// Calls a method of the interface.
-    /// - Parameters:
-    ///   - method: Name of the method: the first part of the subject.
-    ///   - names: Names of a stream and of what belongs to it: the rest of the subject.
-    ///   - body: Content of the request, as JSON; nil: none.
-    ///   - time: Time for the answer.
-    ///   - done: Called once.
+    /// Calls a method of the interface, with the names of a stream and of what belongs to it: the rest of the subject.
+    ///
+    /// `body` is written as JSON. `done` is called once.
     func call<Answer: Decodable & SendableMetatype>(
         _ method: String,
         _ names: [String],

@@ -19,12 +19,7 @@ struct ConnectOptions: Encodable, Hashable {
     var sig: String?
     var jwt: String?
 
-    /// - Parameters:
-    ///   - name: Name of the connection.
-    ///   - credential: Credential to present.
-    ///   - nonce: Nonce of the server; nil if it sent none.
-    ///   - usesTLS: Whether the connection has TLS.
-    /// - Throws: ``NATSError/Kind/authorization`` if the credential needs a nonce.
+    /// - Throws: ``NATSError/Kind/authorization`` if the credential needs a nonce, and the server sent none.
     init(name: String, credential: NATSCredential, nonce: String?, usesTLS: Bool) throws(NATSError) {
         self.name = name
         tlsRequired = usesTLS

@@ -140,12 +140,12 @@ struct NATSDecoder {
         let block = bytes.readSlice(length: head.headerBytes) ?? ByteBuffer()
         let (status, headers) = NATSHeaderBlock.read(block)
         return .message(
-            NATSDelivery(
+            NATSMessage(
                 subscription: head.subscription,
-                subject: subject,
-                replyTo: replyTo,
+                subjectBytes: subject,
+                replyToBytes: replyTo,
                 status: status,
-                headers: headers,
+                headers: NATSHeaders(lines: headers),
                 payload: bytes.readSlice(length: head.totalBytes - head.headerBytes) ?? ByteBuffer()
             )
         )

@@ -10,12 +10,9 @@ struct FileReload {
     /// The failure of the last attempt.
     private var failure: TrustError?
 
-    /// Reads a file if necessary.
-    /// - Parameters:
-    ///   - path: The file.
-    ///   - isOptional: Whether the file may be missing.
-    ///   - failures: Gets the failure of the last attempt.
-    ///   - read: Reads and accepts the content.
+    /// Reads and accepts a file's content if necessary; the file may be missing if it is optional.
+    ///
+    /// `failures` gets the failure of the last attempt.
     /// - Returns: nil if there is nothing new.
     mutating func read<Content>(
         _ path: String,

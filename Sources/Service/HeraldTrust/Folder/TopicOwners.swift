@@ -5,12 +5,9 @@ package import HeraldModel
 package struct TopicOwners: Sendable {
     let folder: TrustFolder
 
-    /// Makes a team the owner of topics; all of them or none.
-    /// - Parameters:
-    ///   - topics: The topics, with or without the suffix of a push type.
-    ///   - team: Ten of `A`-`Z` and `0`-`9`.
-    ///   - takesOver: Whether topics of other teams change their owner. If not, they are an error.
-    ///   - now: The time of the claims.
+    /// Makes a team the owner of topics, with or without the suffix of a push type; all of them or none.
+    ///
+    /// Unless it takes over, a topic of another team is an error.
     /// - Returns: The claims.
     /// - Throws: ``TrustError/Code/invalidArgument``, or a problem of the ledger.
     package func claim(_ topics: [Topic], for team: String, takesOver: Bool, now: WallTime) async throws -> [TopicClaim]

@@ -23,20 +23,15 @@ package struct TrustFolder: Sendable {
     /// Whether this start has written `ca.pem`, which was missing and names Herald's own root alone.
     private(set) var hasWrittenAuthority = false
 
-    /// Opens the folder, or creates it.
+    /// Opens the folder, or creates it and the data folder.
     ///
-    /// Called at each start. It also finishes an interrupted first start, adds names to the server certificate, renews one
-    /// that expires soon, and updates revocation lists from the ledger.
-    /// - Parameters:
-    ///   - data: The data folder; created if it is missing.
-    ///   - hostnames: Names and addresses to add to the server certificate.
-    ///   - listening: Addresses and names on which the service listens; one that a certificate of Herald's own lacks is
-    ///     added, and what stands for all addresses is not.
-    ///   - asApple: Whether to add the names of Apple's services.
-    ///   - addresses: The addresses that devices are told; nil to leave the announcement as it is.
-    ///   - renewing: Whether to make the next server certificate, also if the present one is good for long.
-    ///   - store: Opens the ledger, or creates it.
-    ///   - now: The present moment.
+    /// Called at each start. It also finishes an interrupted first start, adds names to the server certificate, renews
+    /// one that expires soon, and updates revocation lists from the ledger.
+    ///
+    /// `hostnames` are added to the server certificate; with `asApple` the names of Apple's services, too. Of the
+    /// addresses and names on which the service is listening, one that a certificate of Herald's own lacks is added,
+    /// and what stands for all addresses is not. `addresses` are what devices are told; nil to leave the announcement
+    /// as it is. With `renewing` the next server certificate is made, also if the present one is good for long.
     /// - Returns: The folder, complete.
     /// - Throws: ``TrustError``; the files that it names stay unchanged.
     package static func create(

@@ -56,6 +56,11 @@ package final class TrustService: Sendable {
         var authorities: [[UInt8]] = []
         var announcementFile = FileReload()
         var announcement: SignedAnnouncement?
+
+        var credentials: CredentialTable {
+            let keys = keys.filter { $0.id != ProviderKey.consoleID } + [consoleKey].compactMap(\.self)
+            return CredentialTable(keys: keys, claims: claims)
+        }
     }
 
     /// The changed parts of the ledger; nil for one that has not changed.
@@ -70,11 +75,8 @@ package final class TrustService: Sendable {
     private let revocations: RevocationLists
     private let state: Mutex<State>
 
-    /// Reads the folder.
-    /// - Parameters:
-    ///   - folder: The folder, as ``TrustFolder/create(at:hostnames:asApple:now:)`` opened it.
-    ///   - revocationPolicy: The rules for a missing or overdue revocation list.
-    ///   - unmarkedEnvironments: See ``PeerCertificateCheck/unmarkedEnvironments``.
+    /// Reads the folder, as ``TrustFolder/create(at:hostnames:listening:asApple:addresses:renewing:store:now:)`` opened
+    /// it.
     /// - Throws: ``TrustError`` if a file cannot be read. A later ``reload()`` reports such a failure instead.
     package init(
         folder: TrustFolder,
@@ -91,12 +93,7 @@ package final class TrustService: Sendable {
         if let failure = failures.all.first { throw failure }
         guard let ring else { throw TrustError(.missing, "\(folder.layout.tokenKeys) is missing") }
         seal = TokenSeal(keys: ring)
-        providerTokens = ProviderTokenVerifier(
-            credentials: CredentialTable(
-                keys: state.keys.filter { $0.id != ProviderKey.consoleID },
-                claims: state.claims
-            )
-        )
+        providerTokens = ProviderTokenVerifier(credentials: state.credentials)
         firstUses = FirstUses(tokens: providerTokens)
         self.state = Mutex(state)
         revocations = folder.revocationLists(policy: revocationPolicy)
@@ -183,7 +180,7 @@ package final class TrustService: Sendable {
             let haveKeysChanged = TrustService.reloadKeys(&state, folder, &result.failures)
             let haveClaimsChanged = TrustService.takeOver(ledger, &state, &result.failures)
             if haveKeysChanged || haveClaimsChanged {
-                replaceCredentials(state)
+                providerTokens.replaceCredentials(state.credentials)
                 result.credentials = true
             }
             if let ring = state.tokenKeys.read(folder.layout.tokenKeys, &result.failures, folder.tokenKeys) {
@@ -208,11 +205,7 @@ package final class TrustService: Sendable {
         )
     }
 
-    /// Claims the topics of first uses until the task is cancelled.
-    ///
-    /// - Parameters:
-    ///   - clock: Gives the time of the claims.
-    ///   - report: Gets the events for the operator's log.
+    /// Claims the topics of first uses until the task is cancelled; `report` gets the events for the operator's log.
     package func claimFirstUses(
         clock: any WallClock,
         _ report: @Sendable (FirstUses.Event) -> Void
@@ -228,13 +221,8 @@ package final class TrustService: Sendable {
         state.withLock { state in
             guard claims.version > state.claims.version else { return }
             state.claims = claims
-            replaceCredentials(state)
+            providerTokens.replaceCredentials(state.credentials)
         }
-    }
-
-    private func replaceCredentials(_ state: State) {
-        let keys = state.keys.filter { $0.id != ProviderKey.consoleID } + [state.consoleKey].compactMap(\.self)
-        providerTokens.replaceCredentials(CredentialTable(keys: keys, claims: state.claims))
     }
 
     /// The key with which the console sends; nil until it has sent.
@@ -244,7 +232,7 @@ package final class TrustService: Sendable {
     package func admitConsole(_ key: ProviderKey) {
         state.withLock { state in
             state.consoleKey = key
-            replaceCredentials(state)
+            providerTokens.replaceCredentials(state.credentials)
         }
     }
 

@@ -34,17 +34,13 @@ package struct Invitations: Sendable {
     }
 
     /// Makes invitations; the service keeps a hash of each code.
-    /// - Parameters:
-    ///   - name: The name of the devices; nil to take it from each device's request.
-    ///   - lifetime: The lifetime of the codes.
-    ///   - count: The number of codes, at least one.
-    ///   - uses: The number of devices that may use each code.
-    ///   - labels: The labels of the devices.
-    ///   - device: The known device that the only code is for: it gets a further certificate, and keeps everything else.
-    ///   - now: Start of the codes' validity.
-    /// - Returns: The invitations with their codes.
-    /// - Throws: ``TrustError/Code/invalidArgument``, ``TrustError/Code/unknownID`` or ``TrustError/Code/alreadyRevoked`` of
-    ///   the device, ``TrustError/Code/tooMany``, ``TrustError/Code/noSigningKey``, or a problem of the folder.
+    ///
+    /// Without `name`, a device's name is taken from its request. There is at least one code, and each is for `uses`
+    /// devices. With `device`, the only code is for that known device: it gets a further certificate, and keeps
+    /// everything else.
+    /// - Throws: ``TrustError/Code/invalidArgument``, ``TrustError/Code/unknownID`` or
+    ///   ``TrustError/Code/alreadyRevoked`` of the device, ``TrustError/Code/tooMany``,
+    ///   ``TrustError/Code/noSigningKey``, or a problem of the folder.
     package func make(
         name: String?,
         lifetime: Duration,

@@ -40,11 +40,8 @@ package struct AnnouncementIssuer: Sendable {
 
     /// Signs the next announcement if authorities or addresses have changed, or there is none.
     ///
-    /// Called under the lock.
-    /// - Parameters:
-    ///   - addresses: The addresses to announce; nil for those of the newest announcement.
-    ///   - anew: Whether to sign in any case: devices may know a newer one than this folder.
-    ///   - now: The announcement's time.
+    /// Called under the lock. Without `addresses`, those of the newest announcement are announced. `anew` signs in any
+    /// case: devices may know a newer one than this folder.
     /// - Throws: ``TrustError``, if the key is not there or the announcement is too long.
     func update(addresses: [ServiceEndpoint]?, anew: Bool = false, now: WallTime) throws {
         let former = try newest()?.content

@@ -49,13 +49,11 @@ package struct DeviceCertificates: Sendable {
 
     /// Records that the operator has told devices everything that is announced by hand.
     ///
-    /// An announcement that adds something makes them silent again.
-    /// - Parameters:
-    ///   - ids: Devices that do not follow announcements.
-    ///   - labels: Further devices, with all of these labels; none if empty. Those that follow announcements are left out.
+    /// An announcement that adds something makes them silent again. `ids` are devices that do not follow announcements.
+    /// Further devices have all of these labels; none if empty. Those that follow announcements are left out.
     /// - Returns: The number of the devices.
-    /// - Throws: ``TrustError/Code/unknownID``, ``TrustError/Code/alreadyRevoked``, ``TrustError/Code/invalidArgument``; nothing
-    ///   is recorded then.
+    /// - Throws: ``TrustError/Code/unknownID``, ``TrustError/Code/alreadyRevoked``,
+    ///   ``TrustError/Code/invalidArgument``; nothing is recorded then.
     package func tell(_ ids: [String], labels: [LabelFilter]) async throws -> Int {
         guard let version = try folder.announcements.newest()?.content.complete else {
             throw TrustError(.unknownID, "devices were told nothing yet: start the service")
@@ -85,16 +83,13 @@ package struct DeviceCertificates: Sendable {
         TrustError(.unknownID, "no device is named \(id.debugDescription): `herald device list` lists them")
     }
 
-    /// Enrolls a device.
-    /// - Parameters:
-    ///   - name: For people; at most ``maximumNameBytes`` and without control characters.
-    ///   - id: Nil for a new one. An identifier is never reused, because another device would get the notifications that
-    ///     wait for it.
-    ///   - request: A certificate signing request in PEM or DER, of which only the key counts; nil for a new key.
-    ///   - now: Start of the certificate's validity.
-    /// - Returns: The certificate, which is in the ledger.
-    /// - Throws: ``TrustError/Code/invalidArgument``, ``TrustError/Code/badRequest``, ``TrustError/Code/noSigningKey``, or
-    ///   a problem of the folder.
+    /// Enrolls a device, and enters its certificate in the ledger.
+    ///
+    /// The name is for people; at most ``maximumNameBytes`` and without control characters. Without `id` it gets a new
+    /// one, which is never reused, because another device would get the notifications that wait for it. Of the
+    /// certificate signing request, in PEM or DER, only the key counts; without one there is a new key.
+    /// - Throws: ``TrustError/Code/invalidArgument``, ``TrustError/Code/badRequest``, ``TrustError/Code/noSigningKey``,
+    ///   or a problem of the folder.
     package func enroll(
         name: String?,
         id: DeviceID? = nil,
@@ -112,22 +107,19 @@ package struct DeviceCertificates: Sendable {
         }
     }
 
-    /// Issues the first certificate of an invited device, or a further one of a known device, and uses up the invitation.
+    /// Issues the first certificate of an invited device, or a further one of a known device, and uses up the
+    /// invitation.
     ///
-    /// Both are one transaction of the ledger, durable before this returns. In a cluster the log decides first which device
-    /// uses the code. The identifier of a new device follows from invitation and key, so a request with the same key finds
-    /// the device, and gets the same certificate until the device has connected: its client may not have got the answer.
-    /// That is so whatever became of the invitation, because the device exists; a revoked one gets nothing.
-    /// - Parameters:
-    ///   - code: The invitation's code.
-    ///   - request: A certificate signing request in PEM or DER. Its key counts, and its common name if the invitation has
-    ///     no name.
-    ///   - now: Start of the certificate's validity.
-    ///   - lifetime: The certificate's lifetime.
-    /// - Returns: The certificate, which is in the ledger.
+    /// Both are one transaction of the ledger, durable before this returns. In a cluster the log decides first which
+    /// device uses the code. The identifier of a new device follows from invitation and key, so a request with the same
+    /// key finds the device, and gets the same certificate until the device has connected: its client may not have got
+    /// the answer. That is so whatever became of the invitation, because the device exists; a revoked one gets nothing.
+    ///
+    /// Of the certificate signing request, in PEM or DER, the key counts, and its common name if the invitation has no
+    /// name.
     /// - Throws: ``TrustError/Code/notInvited`` for a code that is not open, or whose device is revoked;
-    ///   ``TrustError/Code/badRequest``, which leaves it open; ``TrustError/Code/tooMany`` certificates of a known device;
-    ///   ``TrustError/Code/noSigningKey``, ``TrustError/Code/unavailable``, or a problem of the folder.
+    ///   ``TrustError/Code/badRequest``, which leaves it open; ``TrustError/Code/tooMany`` certificates of a known
+    ///   device; ``TrustError/Code/noSigningKey``, ``TrustError/Code/unavailable``, or a problem of the folder.
     package func activate(
         code: InvitationCode,
         request: [UInt8],

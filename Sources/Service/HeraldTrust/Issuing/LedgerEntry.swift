@@ -13,12 +13,10 @@ package struct LedgerEntry: Sendable {
         self.folder = folder
     }
 
-    /// Enters the first certificate of a PEM text, unless it is there.
-    /// - Parameters:
-    ///   - pem: A provider's certificate; what follows it (chain, key) is ignored.
-    ///   - now: The present moment.
+    /// Enters the first certificate of a PEM text, unless it is there; what follows it (chain, key) is ignored.
     /// - Returns: The credential's identifier.
-    /// - Throws: ``TrustError/Code/badRequest`` for a certificate that Herald would not accept, or a problem of the folder.
+    /// - Throws: ``TrustError/Code/badRequest`` for a certificate that Herald would not accept, or a problem of the
+    ///   folder.
     package func provider(_ pem: [UInt8], now: WallTime) async throws -> String {
         let certificate = try read(pem, signedBy: folder.providerAuthority)
         let begins = WallTime(certificate.notValidBefore)
@@ -39,14 +37,13 @@ package struct LedgerEntry: Sendable {
         }
     }
 
-    /// Enters the device of the first certificate of a PEM text, unless it is there.
+    /// Enters the device of the first certificate of a PEM text, unless it is there; what follows it (chain, key) is
+    /// ignored.
     ///
     /// The revocation of a device ends each certificate with its identifier, also one that the ledger lacks.
-    /// - Parameters:
-    ///   - pem: A device's certificate; what follows it (chain, key) is ignored.
-    ///   - now: The present moment.
     /// - Returns: The device's identifier.
-    /// - Throws: ``TrustError/Code/badRequest`` for a certificate that Herald would not accept, or a problem of the folder.
+    /// - Throws: ``TrustError/Code/badRequest`` for a certificate that Herald would not accept, or a problem of the
+    ///   folder.
     package func device(_ pem: [UInt8], now: WallTime) async throws -> DeviceID {
         let certificate = try read(pem, signedBy: folder.deviceAuthority)
         let begins = WallTime(certificate.notValidBefore)

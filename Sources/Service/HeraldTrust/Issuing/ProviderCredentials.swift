@@ -34,17 +34,13 @@ package struct ProviderCredentials: Sendable {
         TrustError(.unknownID, "no credential is named \(id.debugDescription): `herald provider list` lists them")
     }
 
-    /// Issues a certificate for a provider.
-    /// - Parameters:
-    ///   - topics: At least one. The first becomes the subject's UID. With one topic, requests need not name it.
-    ///   - team: Ten of `A`-`Z` and `0`-`9`, or nil for a certificate without a team.
-    ///   - environments: At least one.
-    ///   - request: A certificate signing request in PEM or DER, of which only the key counts; nil for a new key.
-    ///   - days: The certificate's lifetime.
-    ///   - now: Start of the certificate's validity.
-    /// - Returns: The certificate, which is in the ledger.
-    /// - Throws: ``TrustError/Code/invalidArgument``, ``TrustError/Code/badRequest``, ``TrustError/Code/noSigningKey``, or
-    ///   a problem of the folder.
+    /// Issues a certificate for a provider, and enters it in the ledger.
+    ///
+    /// It has at least one topic and one environment. The first topic becomes the subject's UID. With one topic,
+    /// requests need not name it. A team has ten of `A`-`Z` and `0`-`9`. Of the certificate signing request, in PEM or
+    /// DER, only the key counts; without one there is a new key.
+    /// - Throws: ``TrustError/Code/invalidArgument``, ``TrustError/Code/badRequest``, ``TrustError/Code/noSigningKey``,
+    ///   or a problem of the folder.
     package func issueCertificate(
         topics: [Topic],
         team: String?,
@@ -100,13 +96,10 @@ package struct ProviderCredentials: Sendable {
         }
     }
 
-    /// Makes a key for provider tokens.
-    /// - Parameters:
-    ///   - team: Ten of `A`-`Z` and `0`-`9`.
-    ///   - topics: Empty for a key of the whole team.
-    ///   - environments: At least one.
-    ///   - now: The key's date.
-    /// - Returns: The key, of which the service keeps only the public half.
+    /// Makes a key for provider tokens, of which the service keeps only the public half.
+    ///
+    /// A team has ten of `A`-`Z` and `0`-`9`. Without topics it is a key of the whole team. It has at least one
+    /// environment.
     /// - Throws: ``TrustError/Code/invalidArgument``, or a problem of the folder.
     package func makeKey(
         team: String,
@@ -125,14 +118,10 @@ package struct ProviderCredentials: Sendable {
         return IssuedKey(credential: credential, pem: secret.pemRepresentation + "\n")
     }
 
-    /// Takes the public half of a key that its owner has made, for provider tokens.
-    /// - Parameters:
-    ///   - publicKey: P-256, in PEM (`BEGIN PUBLIC KEY`).
-    ///   - team: Ten of `A`-`Z` and `0`-`9`.
-    ///   - topics: Empty for a key of the whole team.
-    ///   - environments: At least one.
-    ///   - now: The key's date.
-    /// - Returns: The key.
+    /// Takes the public half of a key that its owner has made, for provider tokens, as
+    /// ``makeKey(team:topics:environments:now:)``.
+    ///
+    /// It is of P-256, in PEM (`BEGIN PUBLIC KEY`).
     /// - Throws: ``TrustError/Code/badRequest``, ``TrustError/Code/invalidArgument``, or a problem of the folder.
     package func addKey(
         publicKey: [UInt8],

@@ -1,5 +1,6 @@
 import HeraldIdentity
 import SwiftASN1
+import X509
 
 /// The reason for which a certificate signing request (RFC 2986 §4) cannot be used: a sentence about "it".
 enum RequestFault: Hashable, CustomStringConvertible {
@@ -33,7 +34,8 @@ enum RequestFault: Hashable, CustomStringConvertible {
             self = .key(algorithm)
             return
         }
-        guard !Self.usable.contains(signature) else { return nil }
+        // ECDSA and RSA, each with SHA-256, SHA-384 and SHA-512; a key of Ed25519 was refused above.
+        if let known = SignatureAlgorithms.algorithm(signature), known != .ed25519 { return nil }
         self = .signature(Self.names[signature])
     }
 
@@ -47,12 +49,6 @@ enum RequestFault: Hashable, CustomStringConvertible {
                 + "sign it with SHA-256 (`openssl req -sha256`)"
         }
     }
-
-    /// RFC 5758 §3.2, RFC 4055 §5: ECDSA and RSA, each with SHA-256, SHA-384 and SHA-512.
-    private static let usable: Set<ASN1ObjectIdentifier> = [
-        [1, 2, 840, 10045, 4, 3, 2], [1, 2, 840, 10045, 4, 3, 3], [1, 2, 840, 10045, 4, 3, 4],
-        [1, 2, 840, 113_549, 1, 1, 11], [1, 2, 840, 113_549, 1, 1, 12], [1, 2, 840, 113_549, 1, 1, 13],
-    ]
 
     private static let names: [ASN1ObjectIdentifier: String] = [
         [1, 2, 840, 10045, 4, 1]: "SHA-1", [1, 2, 840, 113_549, 1, 1, 5]: "SHA-1", [1, 3, 14, 3, 2, 29]: "SHA-1",

@@ -7,9 +7,7 @@ package struct CredentialTable: Sendable {
     /// The topics of keys that are not revoked, without the suffix of a push type.
     private let keyTopics: Set<Topic>
 
-    /// - Parameters:
-    ///   - keys: All provider keys, with the revoked ones. Of two equal identifiers, the later key counts.
-    ///   - claims: All topic claims.
+    /// Makes a table of all provider keys, with the revoked ones; of two equal identifiers, the later key counts.
     package init(keys: some Sequence<ProviderKey>, claims: TopicClaims) {
         let keys = Dictionary(keys.map { ($0.id, $0) }) { _, later in later }
         keyTopics = keys.values.reduce(into: []) { topics, key in
@@ -17,11 +15,6 @@ package struct CredentialTable: Sendable {
         }
         self.keys = keys
         self.claims = claims
-    }
-
-    /// An empty table.
-    package init() {
-        self.init(keys: [], claims: TopicClaims(version: .min, []))
     }
 
     /// The key of an identifier, revoked or not.

@@ -135,9 +135,7 @@ package final class FirstUses: Sendable {
 
     /// Claims the topic of an accepted request.
     ///
-    /// - Parameters:
-    ///   - reservation: The request's reservation.
-    ///   - answer: Called once, from any thread, when the claim is durable or undecided.
+    /// `answer` is called once, from any thread, when the claim is durable or undecided.
     package func claim(_ reservation: Reservation, _ answer: @escaping Answer) {
         let outcome = state.withLock { state -> Outcome? in
             let topic = reservation.use.topic
@@ -159,11 +157,7 @@ package final class FirstUses: Sendable {
         if let outcome { answer(outcome) }
     }
 
-    /// Makes claims durable until the task is cancelled.
-    ///
-    /// - Parameters:
-    ///   - write: Writes a claim and applies it to the credentials.
-    ///   - report: Gets the events.
+    /// Makes claims durable until the task is cancelled; `write` writes a claim and applies it to the credentials.
     func run(
         _ write: (TopicUse) async throws -> Void,
         _ report: @Sendable (Event) -> Void

@@ -28,20 +28,10 @@ package struct RevocationList: Sendable {
     /// The list number, which rises with each list of an authority; nil if the list has none.
     package let number: RevocationListNumber?
     /// Revoked serial numbers, without leading zeros, with the time of revocation.
-    private let entries: [ArraySlice<UInt8>: WallTime]
+    let entries: [ArraySlice<UInt8>: WallTime]
+}
 
-    init(
-        thisUpdate: WallTime,
-        nextUpdate: WallTime?,
-        number: RevocationListNumber?,
-        entries: [ArraySlice<UInt8>: WallTime]
-    ) {
-        self.thisUpdate = thisUpdate
-        self.nextUpdate = nextUpdate
-        self.number = number
-        self.entries = entries
-    }
-
+extension RevocationList {
     /// Parses a list (DER) and checks that the authority signed it.
     package init(der: [UInt8], authority: CertificateAuthority) throws(ParseError) {
         self = try RevocationListParser.parse(der: der, authority: authority)

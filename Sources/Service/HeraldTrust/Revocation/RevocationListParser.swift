@@ -174,28 +174,12 @@ enum RevocationListParser {
 
     private static func moment(_ node: ASN1Node?) throws -> WallTime {
         guard let node else { throw ParseError.malformed }
-        let time: CalendarTime
-        if node.identifier == .utcTime {
-            let utc = try UTCTime(derEncoded: node)
-            time = CalendarTime(
-                year: utc.year,
-                month: utc.month,
-                day: utc.day,
-                hour: utc.hours,
-                minute: utc.minutes,
-                second: utc.seconds
-            )
-        } else {
-            let general = try GeneralizedTime(derEncoded: node)
-            time = CalendarTime(
-                year: general.year,
-                month: general.month,
-                day: general.day,
-                hour: general.hours,
-                minute: general.minutes,
-                second: general.seconds
-            )
-        }
+        let time =
+            if node.identifier == .utcTime {
+                try GeneralizedTime(UTCTime(derEncoded: node))
+            } else {
+                try GeneralizedTime(derEncoded: node)
+            }
         guard let moment = time.moment else { throw ParseError.malformed }
         return moment
     }

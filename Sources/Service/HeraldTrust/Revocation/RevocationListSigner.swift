@@ -5,16 +5,11 @@ import X509
 
 /// Encodes and signs revocation lists.
 enum RevocationListSigner {
-    /// Makes and signs a list of version 2.
+    /// Makes and signs a list of version 2, in DER.
     ///
-    /// It is valid until the authority expires. Its only reader is the service beside it, which learns of a newer list at
-    /// once, and an expired list would refuse every peer.
-    /// - Parameters:
-    ///   - revoked: Serial numbers in lower-case hex, with the time of their revocation.
-    ///   - number: Greater than those of all earlier lists.
-    ///   - now: The list's `thisUpdate`.
-    ///   - authority: The signing authority.
-    /// - Returns: The list's DER.
+    /// It is valid until the authority expires. Its only reader is the service beside it, which learns of a newer list
+    /// at once, and an expired list would refuse every peer. The serial numbers are in lower-case hex. `number` is
+    /// greater than those of all earlier lists, and `now` is the list's `thisUpdate`.
     /// - Throws: ``TrustError/Code/noSigningKey``, or an error of the library.
     static func sign(
         revoked: [String: WallTime],
@@ -91,30 +86,17 @@ enum RevocationListSigner {
 
     /// Writes a time as RFC 5280 §5.1.2.4 requires: two-digit years until 2049, four digits from 2050.
     private static func write(_ moment: WallTime, into coder: inout DER.Serializer) throws {
-        let time = CalendarTime(moment)
-        if (1950..<2050).contains(time.year) {
-            try coder.serialize(
-                UTCTime(
-                    year: time.year,
-                    month: time.month,
-                    day: time.day,
-                    hours: time.hour,
-                    minutes: time.minute,
-                    seconds: time.second
-                )
+        let time = try GeneralizedTime(moment)
+        guard (1950..<2050).contains(time.year) else { return try coder.serialize(time) }
+        try coder.serialize(
+            UTCTime(
+                year: time.year,
+                month: time.month,
+                day: time.day,
+                hours: time.hours,
+                minutes: time.minutes,
+                seconds: time.seconds
             )
-        } else {
-            try coder.serialize(
-                GeneralizedTime(
-                    year: time.year,
-                    month: time.month,
-                    day: time.day,
-                    hours: time.hour,
-                    minutes: time.minute,
-                    seconds: time.second,
-                    fractionalSeconds: 0
-                )
-            )
-        }
+        )
     }
 }

@@ -51,10 +51,8 @@ package final class FolderSharing: Sendable {
     // MARK: - Others' changes
 
     /// Takes facts of the log into the folder.
-    /// - Parameters:
-    ///   - facts: The facts.
-    ///   - position: The sequence of the log up to which these are all of the ledger; nil if they are single ones.
-    ///   - now: The time of a revocation list that is written.
+    ///
+    /// `position` is the sequence of the log up to which these are all of the ledger; nil if they are single ones.
     /// - Returns: Whether the folder has changed.
     /// - Throws: ``TrustError``; what was taken already stays, and may be taken again.
     package func take(_ facts: [SharedFact], upTo position: UInt64?, now: WallTime) async throws -> Bool {

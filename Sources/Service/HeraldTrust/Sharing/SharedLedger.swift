@@ -3,9 +3,7 @@
 /// Once it is shared, it notes each change in the same transaction, whichever process makes it. What is noted stays until
 /// ``wasShared(_:)``, so a crash forgets nothing.
 package protocol SharedLedger: TrustStore {
-    /// Notes the changes from now on.
-    /// - Parameter anew: Whether to forget what was shared and taken: everything counts as unshared again.
-    /// - Throws: ``TrustError``.
+    /// Notes the changes from now on; `anew` forgets what was shared and taken: everything counts as unshared again.
     func beginSharing(anew: Bool) async throws
 
     /// The sequence of the log up to which every fact of the ledger was taken; nil if none was.
@@ -17,12 +15,9 @@ package protocol SharedLedger: TrustStore {
     /// Ends the note of facts that the log has, unless they have changed since.
     func wasShared(_ numbers: [Int64]) async throws
 
-    /// Merges facts of the log with those of the ledger.
-    /// - Parameters:
-    ///   - facts: The facts.
-    ///   - position: The sequence of the log up to which these are all; nil if they are single ones.
+    /// Merges facts of the log with those of the ledger; `position` is the sequence up to which they are all, nil for
+    /// single ones.
     /// - Returns: The difference that it made.
-    /// - Throws: ``TrustError``.
     func take(_ facts: [SharedFact], upTo position: UInt64?) async throws -> TakenFacts
 
     /// The shared files as the log has them.

@@ -42,24 +42,16 @@ package protocol TrustStore: Sendable {
 
     // MARK: - Devices
 
-    /// Adds a device with its first certificate, and uses up its invitation.
-    /// - Parameters:
-    ///   - device: The device.
-    ///   - invitation: The invitation, unless its use is decided elsewhere.
+    /// Adds a device with its first certificate, and uses up its invitation, unless its use is decided elsewhere.
     /// - Returns: false if its identifier is taken, or the invitation is unknown, used up or withdrawn.
-    /// - Throws: ``TrustError``.
     func add(_ device: EnrolledDevice, invitation: String?) async throws -> Bool
 
     /// Adds a certificate to a device that has fewer than `limit` certificates that are valid at `now`.
-    /// - Parameters:
-    ///   - device: The device.
-    ///   - certificate: The certificate.
-    ///   - kept: The certificate in DER, to be kept; nil if nothing is kept any longer.
-    ///   - use: The use of an invitation for this device; nil without one, or if it is decided elsewhere.
-    ///   - limit: The most valid certificates.
-    ///   - now: The present moment.
-    /// - Returns: false if it has more, is unknown, or is revoked, or if the invitation is unknown, used up or withdrawn.
-    /// - Throws: ``TrustError``.
+    ///
+    /// `kept` is the certificate in DER, to be kept; nil if nothing is kept any longer. `use` is the use of an
+    /// invitation for this device; nil without one, or if it is decided elsewhere.
+    /// - Returns: false if it has more, is unknown, or is revoked, or if the invitation is unknown, used up or
+    ///   withdrawn.
     func renew(
         _ device: DeviceID,
         with certificate: EnrolledDevice.Certificate,

@@ -24,57 +24,44 @@ package struct BinaryFrameDecoder: Sendable {
     package func next(_ buffer: inout ByteBuffer) -> BinaryFrame? {
         guard let command = buffer.getInteger(at: buffer.readerIndex, as: UInt8.self) else { return nil }
         switch BinaryNotification.Form(rawValue: command) {
-        case .simple: return simple(&buffer)
-        case .enhanced: return enhanced(&buffer)
+        case .simple: return unframed(&buffer, .simple)
+        case .enhanced: return unframed(&buffer, .enhanced)
         case .framed: return framed(&buffer)
         case nil: return .fault(BinaryFault(.protocolError, identifier: nil))
         }
     }
 
-    private func simple(_ buffer: inout ByteBuffer) -> BinaryFrame? {
-        tokenAndPayload(&buffer, headBytes: 1) { status in
-            BinaryFault(status, identifier: nil, isAnswered: false)
-        } make: { token, payload in
-            BinaryNotification(form: .simple, token: token, payload: payload)
+    /// Reads one of the two older forms: token and payload, each after its length.
+    private func unframed(_ buffer: inout ByteBuffer, _ form: BinaryNotification.Form) -> BinaryFrame? {
+        var start = buffer.readerIndex + 1
+        var (identifier, expiration): (UInt32?, UInt32?) = (nil, nil)
+        if form == .enhanced {
+            identifier = buffer.getInteger(at: start)
+            expiration = buffer.getInteger(at: start + 4)
+            guard identifier != nil, expiration != nil else { return nil }
+            start += 8
         }
-    }
-
-    private func enhanced(_ buffer: inout ByteBuffer) -> BinaryFrame? {
-        let start = buffer.readerIndex
-        guard let identifier = buffer.getInteger(at: start + 1, as: UInt32.self),
-            let expiration = buffer.getInteger(at: start + 5, as: UInt32.self)
+        func fault(_ status: BinaryStatus) -> BinaryFrame {
+            .fault(BinaryFault(status, identifier: identifier, isAnswered: form == .enhanced))
+        }
+        guard let tokenLength = buffer.getInteger(at: start, as: UInt16.self) else { return nil }
+        if let status = Self.check(tokenLength: Int(tokenLength)) { return fault(status) }
+        let lengthIndex = start + 2 + DeviceToken.byteCount
+        guard let payloadLength = buffer.getInteger(at: lengthIndex, as: UInt16.self) else { return nil }
+        if let status = check(payloadLength: Int(payloadLength)) { return fault(status) }
+        guard let token = Self.token(in: buffer, at: start + 2),
+            let payload = buffer.getBytes(at: lengthIndex + 2, length: Int(payloadLength))
         else { return nil }
-        return tokenAndPayload(&buffer, headBytes: 9) { status in
-            BinaryFault(status, identifier: identifier)
-        } make: { token, payload in
+        buffer.moveReaderIndex(to: lengthIndex + 2 + Int(payloadLength))
+        return .notification(
             BinaryNotification(
-                form: .enhanced,
+                form: form,
                 identifier: identifier,
                 expiration: expiration,
                 token: token,
                 payload: payload
             )
-        }
-    }
-
-    /// Reads token and payload, each after its length: the end of the two older forms.
-    private func tokenAndPayload(
-        _ buffer: inout ByteBuffer,
-        headBytes: Int,
-        fault: (BinaryStatus) -> BinaryFault,
-        make: (PushToken, [UInt8]) -> BinaryNotification
-    ) -> BinaryFrame? {
-        let start = buffer.readerIndex + headBytes
-        guard let tokenLength = buffer.getInteger(at: start, as: UInt16.self) else { return nil }
-        if let status = Self.check(tokenLength: Int(tokenLength)) { return .fault(fault(status)) }
-        let lengthIndex = start + 2 + DeviceToken.byteCount
-        guard let payloadLength = buffer.getInteger(at: lengthIndex, as: UInt16.self) else { return nil }
-        if let status = check(payloadLength: Int(payloadLength)) { return .fault(fault(status)) }
-        guard let token = Self.token(in: buffer, at: start + 2),
-            let payload = buffer.getBytes(at: lengthIndex + 2, length: Int(payloadLength))
-        else { return nil }
-        buffer.moveReaderIndex(to: lengthIndex + 2 + Int(payloadLength))
-        return .notification(make(token, payload))
+        )
     }
 
     private func framed(_ buffer: inout ByteBuffer) -> BinaryFrame? {

@@ -32,12 +32,7 @@ package struct DeviceRegistrations: LogRecord, Hashable {
         self.device = device
     }
 
-    /// Registrations that another store has, with their generations.
-    /// - Parameters:
-    ///   - device: The device.
-    ///   - registrations: Its registrations.
-    ///   - feedback: Its tokens on the feedback list.
-    ///   - generationFloor: The least generation of a new registration.
+    /// Registrations that another store has, with their generations, and the device's tokens on the feedback list.
     package init(
         _ device: DeviceNumber,
         _ registrations: [Registration],
