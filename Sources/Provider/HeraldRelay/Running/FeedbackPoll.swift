@@ -12,7 +12,7 @@ struct FeedbackPoll: Sendable {
         // The service deletes what was read, so a list is read only after the one before is marked.
         var unmarked: [RowOutcome.DeadTokenReport] = []
         while !Task.isCancelled {
-            for route in context.routes.table.routes {
+            for route in context.routes.all {
                 unmarked = await deadTokens.mark(unmarked)
                 guard unmarked.isEmpty else { break }
                 unmarked = await deadTokens.mark(await read(route.app))

@@ -8,7 +8,7 @@ struct JournalMonitor: Sendable {
 
     func run() async {
         while !Task.isCancelled {
-            for route in context.routes.table.routes where route.needsJournalProbe() {
+            for route in context.routes.all where route.needsJournalProbe() {
                 guard let journal = route.journal else { continue }
                 let unused = NotificationID(high: .random(in: 0...UInt64.max), low: .random(in: 0...UInt64.max))
                 let result = await journal.result(of: unused, since: context.clock.now() + .seconds(86_400))

@@ -48,7 +48,7 @@ struct QueueMonitor: Sendable {
         let known = deadTokens.stored
         let progress = try await context.store.progress(at: context.clock.now())
         try await deadTokens.reconcile(progress.breakers, known: known)
-        let routes = context.routes.table.routes
+        let routes = context.routes.all
         context.health.update(
             progress,
             problems: routes.flatMap(\.credentialProblems),

@@ -143,7 +143,7 @@ final class QueuePump: Sendable {
             owner: context.owner,
             now: now,
             leaseEnd: now + configuration.lease,
-            topic: RelayApp.onlyTopic(of: context.routes.table.routes.map(\.app))
+            topic: RelayApp.onlyTopic(of: context.routes.all.map(\.app))
         )
     }
 

@@ -72,7 +72,7 @@ package final class Relay: Service {
             isStopping.withLock { $0 = true }
             context.signal.notify()
         }
-        for route in context.routes.table.routes { await route.sender.shutdown() }
+        for route in context.routes.all { await route.sender.shutdown() }
         await context.store.close()
     }
 }

@@ -23,7 +23,7 @@ struct RelayContext: Sendable {
 /// them its sender goes, which closes its connections.
 package final class RouteList: Sendable {
     private let make: @Sendable (RelayApp) throws -> Route
-    private let current = Mutex(RouteTable())
+    private let current = Mutex<[Route]>([])
 
     init(make: @escaping @Sendable (RelayApp) throws -> Route) {
         self.make = make
@@ -47,12 +47,15 @@ package final class RouteList: Sendable {
         try replace(apps)
     }
 
-    var table: RouteTable { current.withLock { $0 } }
+    /// The routes, in the order of the configuration.
+    var all: [Route] { current.withLock { $0 } }
 
     /// Replaces the apps; a route whose app has not changed stays with its connections.
     /// - Throws: If a credential is unusable. Then nothing changes.
     func replace(_ apps: [RelayApp]) throws {
-        let new = try RouteTable.make(apps, from: table, make)
+        var kept: [RelayApp: Route] = [:]
+        for route in all { kept[route.app] = route }
+        let new = try apps.map { try kept.removeValue(forKey: $0) ?? make($0) }
         current.withLock { $0 = new }
     }
 }

@@ -57,11 +57,11 @@ struct RowSender: Sendable {
     ///     expire. It must not wait.
     func process(_ rows: [QueueRow], report: @escaping @Sendable (QueueRow, RowOutcome?) -> Void) async {
         let reader = RowReader(longestLife: configuration.rules.longestLife)
-        let table = context.routes.table
+        let routes = context.routes.all
         await withDiscardingTaskGroup { group in
             var orders: [ObjectIdentifier: [Order]] = [:]
             for row in rows {
-                switch begin(row, reader, table) {
+                switch begin(row, reader, routes) {
                 case .ended(let outcome): report(row, outcome)
                 case .sends(let order): orders[ObjectIdentifier(order.route), default: []].append(order)
                 case .asks:
@@ -81,13 +81,13 @@ struct RowSender: Sendable {
     }
 
     /// Plans a row that needs nothing but its own content.
-    private func begin(_ row: QueueRow, _ reader: RowReader, _ table: RouteTable) -> Beginning {
+    private func begin(_ row: QueueRow, _ reader: RowReader, _ routes: [Route]) -> Beginning {
         guard !row.isUncertain else { return .asks }
         let now = clock.now()
         switch reader.plan(row, at: now) {
         case .final(let status, let error): return .ended(final(row, status, error))
         case .wait(let moment): return .ended(later(row, at: moment))
-        case .send(let prepared): return order(row, prepared, table, at: now)
+        case .send(let prepared): return order(row, prepared, routes, at: now)
         case .fanOut, .devices, .template: return .asks
         }
     }
@@ -120,7 +120,7 @@ struct RowSender: Sendable {
                 guard !row.isUncertain || configuration.inDoubt.repeats(prepared.request) else {
                     return .ended(final(row, .failed, RowError(.uncertain)))
                 }
-                return order(row, prepared, context.routes.table, at: now)
+                return order(row, prepared, context.routes.all, at: now)
             }
         } catch {
             return .ended(later(row, at: now + .seconds(5), RowError(.store), uncertain: row.isUncertain))
@@ -135,7 +135,7 @@ struct RowSender: Sendable {
     /// gone.
     func lookUp(_ row: QueueRow, _ reader: RowReader) async -> LookupResult {
         guard let target = reader.target(of: row),
-            let route = context.routes.table.route(
+            let route = context.routes.all.route(
                 topic: target.topic,
                 environment: target.environment ?? configuration.environment,
                 service: target.service
@@ -220,9 +220,10 @@ struct RowSender: Sendable {
     // MARK: - Sending
 
     /// Finds the service of a row.
-    private func order(_ row: QueueRow, _ prepared: PreparedRow, _ table: RouteTable, at now: WallTime) -> Beginning {
+    private func order(_ row: QueueRow, _ prepared: PreparedRow, _ routes: [Route], at now: WallTime) -> Beginning {
         let environment = prepared.environment ?? configuration.environment
-        guard let route = table.route(topic: prepared.topic, environment: environment, service: prepared.service) else {
+        guard let route = routes.route(topic: prepared.topic, environment: environment, service: prepared.service)
+        else {
             let service = prepared.service.map { " at the service \($0.debugDescription)" } ?? ""
             let detail = "none of `apps` has \(prepared.topic.name) in \(environment.rawValue)\(service)"
             return .ended(final(row, .failed, RowError(.noCredential, detail)))

@@ -134,3 +134,13 @@ final class Route: Sendable {
         }
     }
 }
+
+extension [Route] {
+    /// The first route for a topic and environment, and for a service if that is known.
+    func route(topic: Topic, environment: PushEnvironment, service: String?) -> Route? {
+        first { route in
+            route.app.environment == environment && route.app.includes(topic)
+                && (service == nil || service == route.app.name)
+        }
+    }
+}
