@@ -28,7 +28,7 @@ package struct Console: Sendable {
     /// The machine's clock, for the audit.
     private let clock: any WallClock
     private let api: AdminWork
-    private let rows: [OperationRow]
+    private let description: ConsoleDescription
     private let logger: Logger
 
     /// - Parameters:
@@ -61,7 +61,7 @@ package struct Console: Sendable {
         AccessRoutes(access: access, configuration: configuration, audit: audit).register(&api)
         live.register(&api, connections: configuration.maximumConnections)
         try api.check(rows)
-        self.rows = rows
+        description = ConsoleDescription(of: rows)
         self.api = api
         self.configuration = configuration
         self.health = health
@@ -125,7 +125,7 @@ package struct Console: Sendable {
             readGauges()
             return WebReply.metrics(metrics.exposition)
         }
-        router.get("openapi.yaml") { _, _ in WebReply.text(try OpenAPI.yaml(of: rows), type: "application/yaml") }
+        router.get("openapi.yaml") { _, _ in try description.answer() }
         return router
     }
 
