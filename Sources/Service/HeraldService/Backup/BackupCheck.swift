@@ -5,10 +5,7 @@ import HeraldTrust
 ///
 /// It reads all that a start reads.
 enum BackupCheck {
-    /// Checks a copy of a folder without changing it.
-    /// - Parameters:
-    ///   - copy: The copy.
-    ///   - original: The folder with the same content, whose files an error names.
+    /// Checks a copy of a folder without changing it; errors name the files of `original`, which has the same content.
     /// - Returns: The content of its store; nil if there is none because the service never ran.
     /// - Throws: ``CommandError/Code/folder``.
     static func check(_ copy: DataFolder, of original: String) throws -> DatabaseCopy.StoreContent? {

@@ -64,10 +64,7 @@ package struct BackupManifest: Codable, Hashable, Sendable {
         digest = Hex.text(SHA256.hash(data: try bytes()))
     }
 
-    /// Reads the content of the file.
-    /// - Parameters:
-    ///   - bytes: The content.
-    ///   - path: The file's path, for messages.
+    /// Reads the content of the file; `path` is for messages.
     /// - Throws: ``CommandError/Code/folder`` if it is damaged, or of a newer Herald.
     package init(reading bytes: [UInt8], at path: String) throws {
         struct Format: Decodable { let format: Int }

@@ -72,10 +72,9 @@ struct ClusterEntrance: Sendable {
         file.note(nil, key.seal)
     }
 
-    /// Opens the streams of the cluster, and makes them if there is none.
-    /// - Parameters:
-    ///   - file: The node's file, which gets the cluster's facts.
-    ///   - mayBeNew: Whether the folder may begin a cluster.
+    /// Opens the streams of the cluster, or makes them if there is none and the folder may begin a cluster.
+    ///
+    /// The node's file gets the cluster's facts.
     /// - Returns: The streams, and what follows them.
     /// - Throws: ``CommandError`` with what to do.
     func openStreams(_ file: inout NodeFile, mayBeNew: Bool) async throws -> Site {

@@ -54,16 +54,9 @@ package final class ClusterNode: Sendable {
     }
 
     /// Connects to the servers, checks them, and joins the other nodes.
-    /// - Parameters:
-    ///   - configuration: The settings of the cluster.
-    ///   - folder: The data folder of the node.
-    ///   - journal: The node's own journal.
-    ///   - hostnames: The names for the server certificate.
-    ///   - listening: Where the service listens.
-    ///   - addresses: The addresses that devices are told.
-    ///   - clock: The clock of the service.
-    ///   - manager: Gets each step.
-    ///   - logger: Gets each step, and warnings.
+    ///
+    /// `hostnames` are for the server certificate, and `addresses` are what devices are told. The manager and the
+    /// logger get each step, and the logger gets warnings, too.
     /// - Returns: The node, whose stores are loaded.
     /// - Throws: An error that says what is wrong and how to mend it.
     static func join(
@@ -196,8 +189,7 @@ package final class ClusterNode: Sendable {
 }
 
 extension ClusterNode {
-    /// Keeps the place in the cluster until the service stops, and leaves it.
-    /// - Parameter dismiss: Dismisses all devices.
+    /// Keeps the place in the cluster until the service stops, and leaves it; `dismiss` dismisses all devices.
     /// - Throws: When another process has taken this node's name, or the servers have lost something.
     func run(dismiss: @escaping @Sendable () -> Void) async throws {
         do {

@@ -12,9 +12,7 @@ package struct EngineChecks: Sendable {
     package let jetStream: JetStream
     package let clock: any WallClock
 
-    /// The faults of the servers, from their monitoring ports.
-    /// - Parameter streams: The streams, whose servers must all be among them.
-    /// - Returns: The faults; none if all is well.
+    /// The faults of the servers, from their monitoring ports; all servers of the streams must be among them.
     package func servers(of streams: some Sequence<StreamInfo> = []) async -> [ClusterFinding] {
         guard !configuration.monitors.isEmpty else { return connectedServer }
         let answers = await ServerMonitors(addresses: configuration.monitors).answers(clock)

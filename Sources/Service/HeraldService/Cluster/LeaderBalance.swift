@@ -14,7 +14,7 @@ package struct LeaderBalance {
     /// The server that leads the most streams, and how many it leads of those that have a leader.
     package let most: (server: String, count: Int, of: Int)?
 
-    /// - Parameter streams: The streams. A server that is behind takes over none.
+    /// A server that is behind takes over none of the streams.
     package init(_ streams: some Sequence<StreamInfo>) {
         let led = streams.compactMap { stream -> (name: String, leader: String, others: [String])? in
             guard let cluster = stream.cluster, let leader = cluster.leader, !leader.isEmpty else { return nil }

@@ -16,12 +16,9 @@ package struct NodeQuestions: Sendable {
     }
 
     /// Answers what other nodes and `herald cluster` ask of this one.
-    /// - Parameters:
-    ///   - journal: The lines of this node's own journal.
-    ///   - search: The lines of a search in it.
-    ///   - tallies: The numbers of lines in it.
-    ///   - report: The state of this node.
-    ///   - disconnect: Ends a device's connection to this node, and returns whether there was one.
+    ///
+    /// `journal`, `search` and `tallies` read this node's own journal. `disconnect` ends a device's connection to this
+    /// node, and returns whether there was one.
     package func answer(
         journal: @escaping @Sendable (JournalQuestion, _ limit: Int) async throws -> JournalAnswer,
         search: @escaping @Sendable (SearchInquiry) async throws -> NodeSearchPage,

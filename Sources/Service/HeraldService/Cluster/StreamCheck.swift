@@ -3,10 +3,10 @@ package import HeraldNATS
 
 /// Decides from the states of a cluster's streams whether they survive the loss of a server.
 package enum StreamCheck {
-    /// - Parameters:
-    ///   - streams: The streams.
-    ///   - running: The servers that are known to run. A stream says for a while of one that has stopped that it is behind.
-    /// - Returns: A finding for each server with a fault, and for streams without a leader.
+    /// A finding for each server with a fault, and for streams without a leader.
+    ///
+    /// `running` are the servers that are known to run. A stream says for a while of one that has stopped that it is
+    /// behind.
     package static func findings(
         _ streams: some Sequence<StreamInfo>,
         running: Set<String> = []
@@ -48,11 +48,7 @@ package enum StreamCheck {
 
     private static func streams(_ count: Int) -> String { count == 1 ? "1 stream" : "\(count) streams" }
 
-    /// The faults of streams whose states could not be read: one for each cause.
-    /// - Parameters:
-    ///   - failures: The streams, with the reasons.
-    ///   - count: The number of all streams.
-    /// - Returns: A finding for each cause.
+    /// The faults of streams whose states could not be read, of `count` streams in all: one for each cause.
     package static func findings(of failures: [LogStream: JetStreamError], among count: Int) -> [ClusterFinding] {
         let isAll = failures.count == count
         let causes = Dictionary(grouping: failures) { $0.value }

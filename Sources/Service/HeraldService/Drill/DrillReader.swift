@@ -13,11 +13,7 @@ package enum DrillReader {
     /// The duration of a drill that names none.
     static let usualDuration = Duration.seconds(60)
 
-    /// Reads and checks a drill.
-    /// - Parameters:
-    ///   - request: The description.
-    ///   - slot: Opens a device token; nil if it is not this service's.
-    /// - Returns: The drill.
+    /// Reads and checks a drill; `slot` opens a device token, nil if it is not this service's.
     /// - Throws: ``DrillMistake``.
     package static func drill(_ request: DrillRequest, slot: (DeviceToken) -> Slot?) throws(DrillMistake) -> Drill {
         try checkUse(request)

@@ -34,10 +34,8 @@ package enum OutputFile {
     }
 
     /// Writes the file of what was issued, with mode 0600 if it holds a key; overwrites none that was made since the check.
-    /// - Parameters:
-    ///   - text: The content, of which this is the only copy.
-    ///   - path: The file.
-    ///   - undo: The command that revokes what was issued, for the error.
+    ///
+    /// The text has no other copy. `undo` is the command that revokes what was issued, for the error.
     /// - Throws: ``CommandError/Code/file``.
     package static func write(_ text: String, to path: String, undo: String) throws {
         let mode: UInt32 = text.contains("PRIVATE KEY") ? 0o600 : 0o644

@@ -7,11 +7,9 @@ package enum SafeFile {
     package static let maximumBytes = 1 << 20
 
     /// Writes a complete file beside the path, with its final mode, and renames it.
-    /// - Parameters:
-    ///   - bytes: The content.
-    ///   - path: The file.
-    ///   - mode: Its mode, whatever the umask is.
-    ///   - isNew: Refuses an existing file, also one that another process makes meanwhile.
+    ///
+    /// The umask does not change the mode. `isNew` refuses an existing file, also one that another process makes
+    /// meanwhile.
     /// - Throws: ``CommandError/Code/file``.
     package static func write(_ bytes: [UInt8], to path: String, mode: UInt32, isNew: Bool = false) throws {
         try check(path)
@@ -52,10 +50,8 @@ package enum SafeFile {
     }
 
     /// Reads a whole file of at most ``maximumBytes``.
-    /// - Parameters:
-    ///   - path: The file.
-    ///   - isSecret: Refuses a file that others may read, or that its group may write.
-    /// - Returns: The bytes.
+    ///
+    /// `isSecret` refuses a file that others may read, or that its group may write.
     /// - Throws: ``CommandError/Code/file``.
     package static func read(_ path: String, isSecret: Bool = false) throws -> [UInt8] {
         try check(path)

@@ -60,10 +60,7 @@ package struct ServeEnd {
         self.seen = seen
     }
 
-    /// Looks at the record of the last start.
-    /// - Parameters:
-    ///   - found: The record with its age; nil if there is none.
-    ///   - waited: Seconds since the command began.
+    /// Looks at the record of the last start, if there is one, `waited` seconds after the command began.
     /// - Returns: Why it ended; nil if it runs, or nobody has started it yet.
     package mutating func look(_ found: (record: ServeRecord, age: TimeInterval)?, waited: TimeInterval) -> String? {
         guard let (record, age) = found else { return nil }

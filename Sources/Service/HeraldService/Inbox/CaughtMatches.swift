@@ -19,10 +19,7 @@ struct CaughtMatches: Sendable {
 
     var isComplete: Bool { hasEnd && count >= question.count }
 
-    /// Adds newer messages.
-    /// - Parameters:
-    ///   - newer: Messages, newest first, and the number of the newest.
-    ///   - entry: Describes a message.
+    /// Adds newer messages, newest first, with the number of the newest.
     mutating func add(_ newer: (messages: [CaughtMessage], last: UInt64), entry: (CaughtMessage) -> CaughtEntry) {
         last = newer.last
         let found = newer.messages.map(entry).filter { question.query.matches($0) }

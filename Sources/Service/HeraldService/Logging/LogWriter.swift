@@ -34,9 +34,9 @@ package final class LogWriter: LogSink {
     private let work = DispatchSemaphore(value: 0)
     private let idle = DispatchSemaphore(value: 0)
 
-    /// - Parameters:
-    ///   - output: Stays open; several writers may share it.
-    ///   - dropNotice: Makes the line that says how many lines were dropped.
+    /// Several writers may share the output, which stays open.
+    ///
+    /// `dropNotice` makes the line that says how many lines were dropped.
     package init(_ output: LogOutput, dropNotice: @escaping @Sendable (Int) -> [UInt8]) {
         self.output = output
         self.dropNotice = dropNotice

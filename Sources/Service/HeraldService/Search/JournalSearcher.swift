@@ -18,12 +18,7 @@ struct JournalSearcher: Sendable {
     /// The name of this node in its cluster, for its lines.
     var node: String?
 
-    /// A page of lines.
-    /// - Parameters:
-    ///   - text: The search.
-    ///   - place: Where an earlier page ended; empty for the newest lines.
-    ///   - limit: The most lines.
-    /// - Returns: The page, and where the next one begins.
+    /// A page of lines, from the place where an earlier page ended; empty for the newest lines.
     /// - Throws: ``AdminError`` for an unknown device, token or place; if the journal cannot be read.
     func page(_ text: JournalSearchText, from place: String, limit: Int) async throws -> NodeSearchPage {
         var cursor: JournalCursor?
@@ -48,7 +43,6 @@ struct JournalSearcher: Sendable {
     // MARK: - Names
 
     /// The filter of a search: the numbers of its names.
-    /// - Returns: A filter of the lines.
     /// - Throws: ``AdminError`` for an unknown device, and for a token that does not open.
     func filter(_ text: JournalSearchText) async throws -> JournalFilter {
         var filter = JournalFilter()

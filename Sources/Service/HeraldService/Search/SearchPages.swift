@@ -52,10 +52,7 @@ struct MergedSearch: Hashable, Sendable {
     /// The latest of the times up to which each node that is not at its end has searched.
     private(set) var searchedBackTo: String?
 
-    /// - Parameters:
-    ///   - pages: By node.
-    ///   - asked: The places from which the nodes were asked; those of nodes without a page stay.
-    ///   - limit: The most lines.
+    /// Merges pages, by node; `asked` has the places that they began at, and those of nodes without a page stay.
     init(_ pages: [String: NodeSearchPage], asked: SearchCursor, limit: Int) {
         var taken: [String: Int] = [:]
         let nodes = pages.keys.sorted()

@@ -15,10 +15,7 @@ final class ConfigurationReload: Sendable {
     /// The configuration that was read last.
     private let current: Mutex<ServerConfiguration>
 
-    /// - Parameters:
-    ///   - assembly: The service.
-    ///   - threshold: The level of the log.
-    ///   - read: Reads the configuration again, from the same sources.
+    /// `read` reads the configuration again, from the same sources.
     init(
         _ assembly: ServiceAssembly,
         threshold: LogThreshold,

@@ -22,9 +22,7 @@ struct FleetCounts: Hashable, Sendable {
     /// Devices whose newest certificate has ended.
     private(set) var ended = 0
 
-    /// - Parameters:
-    ///   - now: The present moment.
-    ///   - lifetime: The lifetime of certificates. A device renews at two thirds of it, so the last quarter at most counts.
+    /// A device renews at two thirds of a certificate's lifetime, so the last quarter at most counts.
     init(now: WallTime, lifetime: Duration) {
         self.now = now
         notice = min(Self.day * 30, lifetime / 4)

@@ -14,9 +14,6 @@ package struct ListenerContexts {
     let console: NIOSSLContext
     let binary: BinaryGateway.Contexts
 
-    /// - Parameters:
-    ///   - folder: The folder, for the authorities.
-    ///   - server: The server certificate.
     /// - Throws: If a certificate or key cannot be used.
     init(_ folder: TrustFolder, _ server: ServerCertificate) throws {
         func context(

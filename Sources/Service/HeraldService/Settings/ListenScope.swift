@@ -5,10 +5,8 @@ import NIOCore
 package enum ListenScope {
     /// The public address of a listener on `host`.
     ///
-    /// `0.0.0.0` stands for the machine's addresses of version 4, `::` for all of them.
-    /// - Parameters:
-    ///   - host: The address to listen on.
-    ///   - machine: The addresses of the machine's interfaces; nil if they are unknown.
+    /// `0.0.0.0` stands for the machine's addresses of version 4, `::` for all of them. `machine` has the
+    /// addresses of the machine's interfaces; nil if they are unknown.
     /// - Returns: An address that hosts beyond the machine's own network may reach; nil if there is none.
     package static func publicAddress(on host: String, machine: [String]?) -> String? {
         guard let address = NumericAddress(host), address.isAny, let machine else { return isPublic(host) ? host : nil }

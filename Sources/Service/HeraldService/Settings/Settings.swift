@@ -10,12 +10,10 @@ package struct Settings: Sendable {
     private let reader: ConfigReader
     private let typeErrors = TypeErrorReporter()
 
-    /// - Parameters:
-    ///   - commandLine: The options that were typed.
-    ///   - environment: All variables of the process; those that begin with `HERALD_` and are not empty count.
-    ///   - file: The path of the configuration file; without one, `HERALD_CONFIG` may name it.
-    ///   - kind: The kind of this file.
-    ///   - known: The kinds of files that a hint may name.
+    /// Variables of the process count if they begin with `HERALD_` and are not empty.
+    ///
+    /// Without a path of the configuration file, `HERALD_CONFIG` may name it. A hint may name files of the `known`
+    /// kinds.
     /// - Throws: ``CommandError/Code/configuration``.
     package init(
         commandLine: [SettingKey: ConfigContent],

@@ -32,9 +32,7 @@ package final class ServiceManager: Sendable {
     private let started = DispatchSemaphore(value: 0)
     private let lastStatus = Mutex("")
 
-    /// - Parameters:
-    ///   - environment: The variables of the process.
-    ///   - process: This process, which the watchdog must mean.
+    /// `process` is this one, which the watchdog must mean.
     package init(environment: [String: String], process: Int32 = getpid()) {
         watchdog = Self.watchdog(environment, process)
         guard let address = environment["NOTIFY_SOCKET"], address.hasPrefix("/") || address.hasPrefix("@") else {

@@ -30,11 +30,7 @@ package struct Watchdog: Service {
     private let status: @Sendable () -> String?
     private let logger: Logger
 
-    /// - Parameters:
-    ///   - manager: The service manager.
-    ///   - parts: The parts beside the event loops.
-    ///   - logger: The log.
-    ///   - status: What the process does; nil to leave it.
+    /// The parts are those beside the event loops; `status` is what the process does, nil to leave it.
     package init(
         _ manager: ServiceManager,
         parts: [Part],

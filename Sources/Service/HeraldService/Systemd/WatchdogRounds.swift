@@ -18,7 +18,6 @@ struct WatchdogRounds {
     private var missing: Set<Int> = []
     private var isReported = false
 
-    /// - Parameter parts: The names of the parts.
     init(parts: [String]) {
         self.parts = parts
     }

@@ -75,10 +75,8 @@ final class SharedInvitations: InvitationUses {
 
 extension SharedInvitation.Use {
     /// Adds itself to the uses of an invitation.
-    /// - Parameters:
-    ///   - invitation: The invitation.
-    ///   - returned: As ``Invitation/returned``.
-    ///   - isAbandoned: Whether the device of a use got no certificate: the use is free.
+    ///
+    /// `returned` is as ``Invitation/returned``. An abandoned use, whose device got no certificate, is free.
     /// - Returns: false if the invitation is used up or withdrawn.
     fileprivate func takes(
         _ invitation: inout SharedInvitation,

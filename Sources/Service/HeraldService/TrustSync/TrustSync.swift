@@ -135,9 +135,8 @@ package final class TrustSync: Sendable {
     var tooLongFiles: [String] { sharing.tooLongFiles }
 
     /// Shares and takes changes until the task is cancelled.
-    /// - Parameters:
-    ///   - onLook: Called at each look at the folder.
-    ///   - onChange: Puts a changed folder in force.
+    ///
+    /// `onLook` is called at each look at the folder. `onChange` puts a changed folder in force.
     package func run(
         onLook: @escaping @Sendable () -> Void,
         onChange: @escaping @Sendable () async throws -> Void
@@ -293,9 +292,7 @@ extension TrustSync: SharedState {
         /// Begins after everything was taken once.
         init(at now: NIODeadline) { last = now }
 
-        /// - Parameters:
-        ///   - fresh: Everything that was stored before this moment has been taken.
-        ///   - now: The moment of the look.
+        /// Everything that was stored before `fresh` has been taken; `now` is the moment of the look.
         /// - Returns: nil while nothing is known of what happened before ``resumed``.
         mutating func end(of fresh: NIODeadline, at now: NIODeadline) -> NIODeadline? {
             if now - last > TimeAmount(ClusterLimits.followerFreshness) { resumed = now }
