@@ -31,18 +31,10 @@ package struct Console: Sendable {
     private let description: ConsoleDescription
     private let logger: Logger
 
-    /// - Parameters:
-    ///   - configuration: Addresses and limits.
-    ///   - rows: The rows of the admin API.
-    ///   - api: The work of each row but those of the console itself: access, the audit and what `live` has.
-    ///   - health: Reads the health of the service.
-    ///   - live: The service's present and recent past.
-    ///   - access: Knows who may use the console.
-    ///   - audit: Keeps the lines of the audit.
-    ///   - clock: The machine's clock.
-    ///   - metrics: The metrics.
-    ///   - readGauges: Sets the gauges that are read on demand.
-    ///   - logger: For unexpected errors.
+    /// Makes a console for the rows of the admin API.
+    ///
+    /// `api` is the work of each row but those of the console itself: access, the audit and what `live` has. The logger
+    /// gets unexpected errors.
     /// - Throws: ``AdminWork/Incomplete`` for a row that nobody has registered work for.
     package init(
         configuration: ConsoleConfiguration,

@@ -50,12 +50,9 @@ package final class ConsoleAccess: Sendable {
     private let state: Mutex<State>
     private let book: TokenBook
 
-    /// - Parameters:
-    ///   - adminToken: The token in `run/admin.token`; an empty one admits nobody.
-    ///   - tokens: The named tokens.
-    ///   - isOverTLS: Whether the port itself speaks TLS.
-    ///   - clock: The machine's clock, which nobody moves for a test.
-    ///   - save: Writes the file of the named tokens.
+    /// The admin's token is that in `run/admin.token`; an empty one admits nobody.
+    ///
+    /// The clock is the machine's, which nobody moves for a test. `save` writes the file of the named tokens.
     package init(
         adminToken: String,
         tokens: ConsoleTokens = ConsoleTokens(),
@@ -73,11 +70,6 @@ package final class ConsoleAccess: Sendable {
     // MARK: - Callers
 
     /// The caller of a request at the port; nil if it shows no valid proof.
-    ///
-    /// - Parameters:
-    ///   - request: The request.
-    ///   - address: The address that it comes from.
-    /// - Returns: The caller; nil for nobody.
     /// - Throws: ``AdminError`` for too many wrong tokens.
     func caller(of request: Request, from address: String) throws -> ConsoleCaller? {
         if let secret = BearerToken<ConsoleContext>.secret(in: request.headers[.authorization]) {

@@ -21,10 +21,7 @@ package struct CaughtQuery: Hashable, Sendable {
 
     private let terms: [Term]
 
-    /// Reads a question; an empty one matches everything.
-    /// - Parameters:
-    ///   - text: The terms.
-    ///   - name: The parameter that has them, for errors.
+    /// Reads the terms of a parameter, which errors name; an empty text matches everything.
     /// - Throws: ``HeraldWeb/WebRefusal``: 400.
     package init(_ text: some StringProtocol, _ name: String = "q") throws(WebRefusal) {
         guard text.utf8.count <= CaughtQuery.maximumBytes else {

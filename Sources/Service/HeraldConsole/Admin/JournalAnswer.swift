@@ -18,11 +18,7 @@ package struct JournalAnswer: Codable, Hashable, Sendable {
         self.missingNodes = missingNodes
     }
 
-    /// Merges the answers of several nodes by the times of their lines.
-    /// - Parameters:
-    ///   - nodes: The answer of each node.
-    ///   - missingNodes: The nodes whose lines are missing.
-    ///   - limit: The number of lines that are kept, the newest ones.
+    /// Merges the answers of several nodes by the times of their lines, and keeps the newest `limit` lines.
     package init(merging nodes: [JournalAnswer], missingNodes: some Sequence<String>, limit: Int) {
         // The times have one form, so their texts have their order. Lines of one moment stay as they are.
         let lines = nodes.map(\.lines).joined().enumerated()

@@ -43,10 +43,7 @@ extension AdminWork {
         }
     }
 
-    /// Registers the search in the journal, and the history of a notification.
-    /// - Parameters:
-    ///   - journal: The journal.
-    ///   - connections: The most connections of the console.
+    /// Registers the search in the journal, and the history of a notification; `connections` is the console's limit.
     package mutating func register(journal: any JournalSearching, connections: Int) {
         let searches = CallerShares(limit: 8, share: 2, what: "searches of the journal")
         // Fewer than the journal's followers, among whom are the pages.

@@ -104,10 +104,7 @@ package struct AdminWork: Sendable {
         guard names.isEmpty else { throw Incomplete(names: names.sorted()) }
     }
 
-    /// Adds the routes.
-    /// - Parameters:
-    ///   - group: The group of `/v1`.
-    ///   - isSocket: Whether requests come over the control socket.
+    /// Adds the routes to the group of `/v1`; with `isSocket`, requests come over the control socket.
     func add(to group: RouterGroup<ConsoleContext>, isSocket: Bool) {
         var routes = WebRoutes(group)
         for (_, work) in works.sorted(by: { $0.key < $1.key }) where isSocket || !work.row.isForSocket {

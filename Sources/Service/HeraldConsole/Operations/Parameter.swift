@@ -21,12 +21,7 @@ package struct Parameter<Value: Sendable>: AnyParameter {
     package var most = 1
     let read: @Sendable (String) throws -> Value
 
-    /// - Parameters:
-    ///   - name: The name.
-    ///   - schema: The schema of its text.
-    ///   - words: The description.
-    ///   - isHeader: Whether it is a field of the header.
-    ///   - read: Reads the value; throws ``AdminError`` with what to write.
+    /// `schema` is that of the text, `words` are the description, and `read` throws ``AdminError`` with what to write.
     package init(
         _ name: String,
         _ schema: JSON,

@@ -23,10 +23,7 @@ package struct JournalSearchText: Hashable, Sendable {
     package private(set) var after: WallTime?
     package private(set) var before: WallTime?
 
-    /// Reads a search; an empty one finds everything.
-    /// - Parameters:
-    ///   - text: The search.
-    ///   - now: For times like `-2h`.
+    /// Reads a search, with times like `-2h` before `now`; an empty one finds everything.
     /// - Throws: ``AdminError``, which says what is wrong and what is allowed.
     package init(_ text: String, now: WallTime) throws(AdminError) {
         for term in try SearchTerms(text).terms { try add(term, now: now) }

@@ -99,9 +99,7 @@ package struct JournalLife: Codable, SnakeCased, Hashable, Sendable {
     package let words: [Words]
     package let missingNodes: [String]
 
-    /// - Parameters:
-    ///   - id: The identifier that was asked for.
-    ///   - answer: Its lines, at least one.
+    /// The answer has at least one line.
     package init(_ id: NotificationID, _ answer: JournalAnswer) {
         self.id = id.description
         lines = answer.lines
