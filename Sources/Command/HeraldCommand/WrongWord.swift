@@ -17,11 +17,9 @@ struct WrongWord: Hashable {
         self.usage = usage ?? "\(command) <subcommand>"
     }
 
-    /// Finds the first such word of a command line; nil if there is none.
-    /// - Parameters:
-    ///   - arguments: The command line, without the program.
-    ///   - root: The command that it is for.
-    ///   - asksForHelp: Whether the parser answered it with a help text: then only its commands must exist.
+    /// Finds the first such word of a command line, without the program; nil if there is none.
+    ///
+    /// With `asksForHelp`, the parser answered it with a help text: then only its commands must exist.
     init?(_ arguments: [String], below root: any ParsableCommand.Type = Herald.self, asksForHelp: Bool = false) {
         var command = root
         var words = [Self.name(of: root)]

@@ -25,10 +25,7 @@ struct NodeTable {
 
     let entries: [Entry]
 
-    /// - Parameters:
-    ///   - nodes: The records.
-    ///   - now: The time of the servers.
-    ///   - reports: The answers of the nodes.
+    /// `now` is the time of the servers.
     init(_ nodes: [SeenNode], at now: WallTime, _ reports: [NodeName: NodeReport]) {
         entries = nodes.map { node in
             let report = reports[node.record.node]

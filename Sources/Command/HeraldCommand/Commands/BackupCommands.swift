@@ -140,10 +140,7 @@ extension DataOptions {
 
 /// The meaning of a restore, for people.
 enum RestoreReport {
-    /// - Parameters:
-    ///   - part: The part of a cluster that is in the folder alone; nil for a service that is restored.
-    ///   - folder: The path of the folder.
-    /// - Returns: The lines.
+    /// The lines for the part of a cluster that is in the folder alone; nil for a service that is restored.
     static func lines(_ part: BackupManifest.ClusterPart?, _ folder: String) -> [String] {
         switch part {
         case .node:

@@ -72,11 +72,8 @@ struct ControlClient: Sendable {
     }
 
     /// Asks for the next part of a list, as long as it may be.
-    /// - Parameters:
-    ///   - operation: The list.
-    ///   - key: The `next` of the part before; nil for the first one.
-    ///   - values: The selection.
-    /// - Returns: The part.
+    ///
+    /// `key` is the `next` of the part before; nil for the first one.
     /// - Throws: As ``ask(_:_:)``.
     func page<Item: Codable & Sendable>(
         _ operation: AdminOperation<NoContent, Page<Item>>,

@@ -74,10 +74,8 @@ struct RelayAppValues: SettingTarget {
     var consoleToken: String?
 
     /// Makes the app, reading its files.
-    /// - Parameters:
-    ///   - common: The relay's environment, where this names none.
-    ///   - place: The file and line, for errors.
-    /// - Returns: The app.
+    ///
+    /// `common` is the relay's environment, where this names none. `place` is the file and line, for errors.
     /// - Throws: ``CommandError``.
     func app(_ common: PushEnvironment, at place: String) throws -> RelayApp {
         func wrong(_ words: String) -> CommandError { CommandError(.configuration, "\(place): \(words)") }

@@ -36,11 +36,9 @@ enum Terminal {
         sayExactly(try json(value))
     }
 
-    /// A long list on standard output, part by part: as lines of a table, or as one JSON array.
-    /// - Parameters:
-    ///   - heading: The heading of the table; nil for JSON.
-    ///   - page: Reads the part after a key, and returns the key of the next one, nil at the end.
-    ///   - row: The columns of an item.
+    /// A long list on standard output, part by part: as lines of a table, or, without a heading, as one JSON array.
+    ///
+    /// `page` reads the part after a key, and returns the key of the next one, nil at the end.
     /// - Throws: The errors of `page`.
     static func sayList<Item: Encodable>(
         heading: [String]?,

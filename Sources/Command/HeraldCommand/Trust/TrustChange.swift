@@ -12,12 +12,10 @@ import HeraldTrust
 /// the command ends, its change is in effect.
 enum TrustChange {
     /// Makes a change and waits until it is in effect.
-    /// - Parameters:
-    ///   - folder: The data folder.
-    ///   - done: The change in words, for the error if the service has not applied it.
-    ///   - change: Gets the trust folder, and the time of the service if one runs.
-    ///   - tell: Writes or prints the outcome, also if the service does not apply the change: a new secret is nowhere else.
-    /// - Returns: The outcome of the change.
+    ///
+    /// `done` is the change in words, for the error if the service has not applied it. `change` gets the time of the
+    /// service if one runs. `tell` writes or prints the outcome, also if the service does not apply the change: a new
+    /// secret is nowhere else.
     /// - Throws: ``CommandError`` or `TrustError`.
     @discardableResult
     static func make<Outcome>(
