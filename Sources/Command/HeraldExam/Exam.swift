@@ -32,11 +32,7 @@ package struct Exam: Sendable {
         self.version = version
     }
 
-    /// Plays the scenarios.
-    /// - Parameters:
-    ///   - began: Gets the address of the service.
-    ///   - progress: Gets the result of each scenario, once.
-    /// - Returns: The results of all scenarios.
+    /// Plays the scenarios; `began` gets the address of the service, and `progress` the result of each scenario, once.
     /// - Throws: An error of the service.
     package func run(
         began: (ExamPlace) -> Void,

@@ -24,13 +24,9 @@ final class SenderProcess: Sendable {
     private let state = Mutex(State())
     private let threads = DispatchGroup()
 
-    /// Starts a command line.
-    /// - Parameters:
-    ///   - line: For `/bin/sh`.
-    ///   - folder: Where it may write.
-    ///   - environment: Its environment.
-    ///   - take: Gets each line of its standard output.
-    ///   - flood: Called once it writes too much.
+    /// Starts a command line for `/bin/sh`, which may write in the folder.
+    ///
+    /// `take` gets each line of its standard output. `flood` is called once it writes too much.
     /// - Throws: ``Undriven``.
     init(
         _ line: String,

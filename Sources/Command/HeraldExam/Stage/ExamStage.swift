@@ -55,10 +55,9 @@ actor ExamStage {
     private let silent = Logger(label: "exam") { _ in SwiftLogNoOpLogHandler() }
 
     /// Makes what is missing in the data folder, and starts a service on it.
-    /// - Parameters:
-    ///   - path: The data folder.
-    ///   - hosts: The names by which senders find the service, the first of which they are told.
-    ///   - port: The port of the provider API; 0 for a free one.
+    ///
+    /// `hosts` are the names by which senders find the service, the first of which they are told. The port is that of
+    /// the provider API; 0 for a free one.
     /// - Throws: An error that tells the operator what to do.
     init(at path: String, hosts: [String], port: Int) async throws {
         configuration.data = path
@@ -169,10 +168,7 @@ actor ExamStage {
 
     // MARK: - Scenarios
 
-    /// Begins a scenario: nothing of the former one is left.
-    /// - Parameters:
-    ///   - ledger: The scenario's.
-    ///   - devices: The number of devices, each with a token of its own.
+    /// Begins a scenario: nothing of the former one is left, and each device has a token of its own.
     /// - Throws: An error of the store.
     func begin(_ ledger: Ledger, devices: Int) async throws {
         guard let running, let topic = Topic(Self.topic) else { return }

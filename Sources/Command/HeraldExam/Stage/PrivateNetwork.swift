@@ -30,10 +30,9 @@ package struct PrivateNetwork: Sendable {
         }
     }
 
-    /// Runs a program in the network.
-    /// - Parameters:
-    ///   - program: The path and the arguments.
-    ///   - started: Gets the process that ends the network when it gets SIGTERM.
+    /// Runs a program, given by its path and arguments, in the network.
+    ///
+    /// `started` gets the process that ends the network when it gets SIGTERM.
     /// - Returns: Its exit status.
     /// - Throws: An error of Foundation if it cannot be started.
     package func run(_ program: [String], started: (Int32) -> Void) throws -> Int32 {
