@@ -5,9 +5,7 @@ package struct BearerToken<Context: RequestContext>: RouterMiddleware {
     private let token: [UInt8]
     private let place: String
 
-    /// - Parameters:
-    ///   - token: The token; an empty one admits nobody.
-    ///   - place: Where to find the token, for the refusal.
+    /// An empty token admits nobody; `place` says in the refusal where to find the token.
     package init(_ token: String, place: String) {
         self.token = Array(token.utf8)
         self.place = place

@@ -7,9 +7,7 @@ package struct WebFailures<Context: RequestContext>: RouterMiddleware {
     private let logger: Logger
     private let refusal: @Sendable (any Error) -> WebRefusal?
 
-    /// - Parameters:
-    ///   - logger: For unexpected errors.
-    ///   - refusal: Translates the errors of a service; nil for unexpected ones.
+    /// `refusal` translates the errors of a service; nil for unexpected ones, which the logger gets.
     package init(logger: Logger, _ refusal: @escaping @Sendable (any Error) -> WebRefusal? = { _ in nil }) {
         self.logger = logger
         self.refusal = refusal

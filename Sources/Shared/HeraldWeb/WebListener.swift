@@ -10,13 +10,9 @@ package struct WebListener: Service {
     private let address: ListenAddress
     private let serve: @Sendable () async throws -> Void
 
-    /// - Parameters:
-    ///   - address: Where to listen.
-    ///   - router: Answers the requests.
-    ///   - server: Protocol and limits of a connection.
-    ///   - name: Value of the `server` header field.
-    ///   - logger: For errors of the requests.
-    ///   - isOpen: Called with the port once it listens; 0 for a socket.
+    /// `name` is the value of the `server` header field, and the logger gets the errors of the requests.
+    ///
+    /// `isOpen` is called with the port once it listens; 0 for a socket.
     package init<Context: RequestContext>(
         _ address: ListenAddress,
         router: Router<Context>,

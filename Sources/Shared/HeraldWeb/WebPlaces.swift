@@ -47,11 +47,7 @@ struct WebPlaces<Connection> {
     /// Whether new connections displace others, so that each answer ends its connection.
     var isFull: Bool { entries.count >= limit }
 
-    /// Admits a connection.
-    /// - Parameters:
-    ///   - connection: The connection.
-    ///   - network: Bytes that the addresses of one client share; empty for a Unix socket.
-    ///   - now: The time.
+    /// Admits a connection from a network: bytes that the addresses of one client share, empty for a Unix socket.
     /// - Returns: nil if there is no place: it must be closed.
     mutating func accept(_ connection: Connection, from network: [UInt8], at now: NIODeadline) -> Accepted? {
         let evicted = isFull ? makeRoom() : nil

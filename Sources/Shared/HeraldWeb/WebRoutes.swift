@@ -20,9 +20,6 @@ package struct WebRoutes<Context: RequestContext> {
     private let maximumBodyBytes: Int
     private var allowed: [String: [HTTPRequest.Method]] = [:]
 
-    /// - Parameters:
-    ///   - group: The group of the routes.
-    ///   - maximumBodyBytes: The longest body, in bytes.
     package init(_ group: RouterGroup<Context>, maximumBodyBytes: Int = 1 << 16) {
         self.group = group
         self.maximumBodyBytes = maximumBodyBytes
