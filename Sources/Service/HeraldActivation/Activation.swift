@@ -23,13 +23,7 @@ package final class Activation: Sendable {
     private let routes: ActivationRoutes
     private let listener: ActivationListener
 
-    /// - Parameters:
-    ///   - configuration: Address and limits.
-    ///   - context: TLS of this listener. Its chain ends with the authority, for clients that know its fingerprint.
-    ///   - trust: Invitations and certificates.
-    ///   - devicePort: Port of the listener for devices.
-    ///   - clock: Clock for codes and certificates.
-    ///   - logger: The log.
+    /// The chain of `context` ends with the authority, for clients that know its fingerprint.
     package init(
         configuration: ActivationConfiguration,
         context: NIOSSLContext,
