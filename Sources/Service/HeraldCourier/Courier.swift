@@ -28,15 +28,7 @@ package final class Courier: Sendable {
     /// The token key before any device could connect.
     private let firstTokenKey: UInt32
 
-    /// - Parameters:
-    ///   - configuration: The limits of sessions.
-    ///   - listener: The address to listen on.
-    ///   - tls: The context of handshakes; it must require a client certificate.
-    ///   - group: The event loops of the connections.
-    ///   - services: The rest of the service.
-    ///   - trust: Checks the certificates of devices.
-    ///   - clock: The service's clock.
-    ///   - logger: The log for operators.
+    /// `tls` must require a client certificate.
     package init(
         configuration: CourierConfiguration = CourierConfiguration(),
         listener: ListenerConfiguration,

@@ -17,18 +17,11 @@ package final class Gateway: Sendable {
     private let loops: PerLoop<ProviderLoop<ProviderConnection>>
     private let stop = Signal()
 
-    /// - Parameters:
-    ///   - configuration: The listener's address, and all limits.
-    ///   - group: The event loops of the service.
-    ///   - context: TLS with an optional client certificate and the protocol `h2`.
-    ///   - admission: Identifies providers and opens device tokens.
-    ///   - sink: The post office.
-    ///   - channels: Channels and broadcasts; nil for a gateway without broadcasts.
-    ///   - confirmations: Confirms refusals in a cluster; nil for a node that stands alone.
-    ///   - clock: The service's clock.
-    ///   - logger: Gets no payloads, tokens or keys.
-    ///   - drills: Failures on demand; nil for none.
-    ///   - catcher: Keeps payloads for people who test; nil for none.
+    /// `context` is TLS with an optional client certificate and the protocol `h2`.
+    ///
+    /// Without `channels`, there are no broadcasts; without `confirmations`, the node stands alone. `drills` are
+    /// failures on demand, and `catcher` keeps payloads for people who test. The logger gets no payloads, tokens or
+    /// keys.
     package init(
         configuration: GatewayConfiguration,
         group: any EventLoopGroup,

@@ -80,9 +80,7 @@ package struct ClockGuard: Sendable {
     private var margin = ClockGuard.tolerance
     private var latest: Reading
 
-    /// - Parameters:
-    ///   - record: The last run's; nil if there was none.
-    ///   - now: The clocks now.
+    /// `record` is the last run's; nil if there was none.
     package init(_ record: Record? = nil, now: Reading) {
         latest = now
         if let record, record.certain.wall >= Self.earliest {

@@ -17,10 +17,7 @@ package final class ServiceClock: WallClock {
     /// Whether ``advance(by:)`` is allowed.
     package let isAdjustable: Bool
 
-    /// - Parameters:
-    ///   - offset: How far ahead of the system's clock it starts.
-    ///   - isAdjustable: Whether it may be moved later.
-    ///   - source: Reads the machine's clocks for the guard.
+    /// `offset` is how far ahead of the system's clock it starts; `source` reads the machine's clocks for the guard.
     package init(
         offset: Duration = .zero,
         isAdjustable: Bool = false,

@@ -58,7 +58,6 @@ public struct DeviceWords: Hashable, Sendable {
     package static let languages = ["en", "fr", "de", "es", "ja", "zh-Hans"]
 
     /// Chooses the first of the user's languages that the interface has; else English.
-    /// - Parameter preferences: The user's languages, in order of preference.
     package init(for preferences: [String]) {
         let chosen = LanguageChoice.choose(from: Self.languages, preferences: preferences, development: "en") ?? "en"
         let column = Self.languages.firstIndex(of: chosen) ?? 0

@@ -31,9 +31,8 @@ struct Connector: Sendable {
     var endpoint: String { HostPort(host: host, port: target.port).description }
 
     /// Opens a TCP connection and starts TLS; the link gets the end of the handshake.
-    /// - Parameters:
-    ///   - makeLink: Makes the handler of the connection.
-    ///   - done: Called once on the event loop when TCP is connected, or has failed.
+    ///
+    /// `done` is called once on the event loop when TCP is connected, or has failed.
     func connect<Link: ChannelHandler & SendableMetatype>(
         makeLink: @escaping @Sendable () -> Link,
         done: @escaping @Sendable (Result<NIOLoopBound<Link>, any Error>) -> Void

@@ -48,13 +48,11 @@ struct RowSender: Sendable {
         self.deadTokens = deadTokens
     }
 
-    /// Processes rows, and returns after the last one.
+    /// Processes claimed rows, and returns after the last one.
     ///
     /// The rows of one service are handed over together, since a task for each row would cost more than sending it.
-    /// - Parameters:
-    ///   - rows: Claimed rows.
-    ///   - report: Receives each row once, with the outcome to write; nil if it is already written, or if the claim is to
-    ///     expire. It must not wait.
+    /// `report` receives each row once, with the outcome to write; nil if it is already written, or if the claim is to
+    /// expire. It must not wait.
     func process(_ rows: [QueueRow], report: @escaping @Sendable (QueueRow, RowOutcome?) -> Void) async {
         let reader = RowReader(longestLife: configuration.rules.longestLife)
         let routes = context.routes.all

@@ -6,10 +6,9 @@ package import HeraldProvider
 /// A sender that nobody keeps any more closes its connections.
 package protocol RelaySender: Sendable {
     /// Sends notifications, and returns after the last result.
-    /// - Parameters:
-    ///   - requests: The notifications.
-    ///   - report: Receives the result of each one once, with its index in `requests`. Several
-    ///     threads may call it at once, and it must not block.
+    ///
+    /// `report` receives the result of each one once, with its index in `requests`. Several threads may call it at
+    /// once, and it must not block.
     func send(_ requests: [PushRequest], report: @escaping @Sendable (Int, SendResult) -> Void) async
     func shutdown() async
 }

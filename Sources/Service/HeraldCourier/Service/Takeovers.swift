@@ -39,10 +39,8 @@ final class Takeovers: Sendable {
 
     /// Decides whether a device may connect now.
     ///
-    /// - Parameters:
-    ///   - identity: The device.
-    ///   - isHeldElsewhere: Whether it is connected to another node of the cluster. Each node counts the takeovers that end
-    ///     at it.
+    /// `isHeldElsewhere` says whether it is connected to another node of the cluster. Each node counts the takeovers
+    /// that end at it.
     /// - Returns: Whether it is not connected, or has not taken over from itself too often.
     func permits(_ identity: DeviceIdentity, isHeldElsewhere: Bool) -> Bool {
         let decision = state.withLock { state in

@@ -85,11 +85,7 @@ struct RepeatedEnds {
 
     /// Notes the end of a connection, with all that it left unacknowledged.
     ///
-    /// - Parameters:
-    ///   - device: The device.
-    ///   - cause: The way in which it ended.
-    ///   - unacknowledged: The messages that it left unacknowledged.
-    ///   - wasCleared: Whether the device, suspected before, had acknowledged all that waited.
+    /// `wasCleared` says whether the device, suspected before, had acknowledged all that waited.
     /// - Returns: Whether the unacknowledged message, the only one, is withheld from now on.
     mutating func ended(
         _ device: DeviceNumber,

@@ -139,11 +139,8 @@ struct SubscriptionTable {
     /// Adds a subscription, or replaces the one with the same filter ([MQTT-3.8.4-3]).
     ///
     /// A topic has one environment at a time: with a subscription in another one, all of its filters go there.
-    /// - Parameters:
-    ///   - filter: One of the app's three.
-    ///   - app: The app as it is registered.
-    ///   - environment: The app's environment, if it is another than the session's.
-    ///   - qualityOfService: As it is granted.
+    /// `filter` is one of the app's three, and `qualityOfService` is as it is granted. `environment` is nil if it is
+    /// the session's.
     /// - Returns: The entry of the other environment that the topic had until now.
     @discardableResult
     mutating func add(

@@ -28,10 +28,6 @@ package struct Admission: Sendable {
     private let apps: any AppDirectory
     private let senders: SenderNames
 
-    /// - Parameters:
-    ///   - trust: Authorities, keys and revocations.
-    ///   - apps: The known apps.
-    ///   - senders: The names of the journal's senders.
     package init(trust: TrustService, apps: any AppDirectory, senders: SenderNames = SenderNames()) {
         self.trust = trust
         self.apps = apps
@@ -116,11 +112,7 @@ package struct Admission: Sendable {
     /// It checks in the order of APNs: issued by this service for this environment, then for this app. The post office
     /// checks whether the registration still exists.
     ///
-    /// - Parameters:
-    ///   - token: The token; nil if the request has no well-formed one.
-    ///   - app: The app that the provider sends to.
-    ///   - number: The app's number, if it is known already.
-    /// - Returns: The slot of the notification, or the refusal.
+    /// `token` is nil if the request has no well-formed one, and `number` if the app's number is not known yet.
     package func open(_ token: DeviceToken?, for app: App, number: AppNumber?) -> Address {
         guard let token else {
             return .refused(Refusal(.badDeviceToken, "a device token of this service is 64 hexadecimal digits"))

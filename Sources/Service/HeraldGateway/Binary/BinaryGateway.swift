@@ -32,18 +32,9 @@ package final class BinaryGateway: Sendable {
         }
     }
 
-    /// - Parameters:
-    ///   - binary: Address and limits of the binary interface.
-    ///   - feedback: Address and limits of the feedback service.
-    ///   - group: The event loops of the service, the same as the gateway's.
-    ///   - contexts: TLS.
-    ///   - admission: Identifies providers and opens device tokens.
-    ///   - sink: The post office.
-    ///   - feedbackSource: The registry, which knows the invalid tokens.
-    ///   - confirmations: Confirms refusals in a cluster; nil for a node that stands alone.
-    ///   - gateway: Takes the connections of clients that speak HTTP/2.
-    ///   - clock: The service's clock.
-    ///   - logger: Gets no payloads, tokens or keys.
+    /// `gateway`, which has the same event loops, takes the connections of clients that speak HTTP/2.
+    ///
+    /// Without `confirmations`, the node stands alone. The logger gets no payloads, tokens or keys.
     package init(
         binary: BinaryConfiguration,
         feedback: FeedbackConfiguration,
@@ -112,9 +103,8 @@ package final class BinaryGateway: Sendable {
         }
     }
 
-    /// Opens both listeners.
+    /// Opens both listeners, and returns their ports.
     ///
-    /// - Returns: The ports.
     /// - Throws: `ListenerError`.
     package func open() async throws -> (binary: Int, feedback: Int) {
         let binary = try await binaryListener.open(on: group)

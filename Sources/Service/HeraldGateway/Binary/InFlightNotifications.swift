@@ -59,7 +59,6 @@ struct InFlightNotifications {
     /// The identifier of the last accepted notification with nothing open before it.
     private(set) var lastAccepted: UInt32?
 
-    /// - Parameter limit: Maximum number in flight.
     init(limit: Int) {
         self.limit = limit
     }

@@ -41,10 +41,7 @@ package final class CatchService: Sendable {
     private let kept: Mutex<Kept>
     private let gauge = Gauge(label: MetricName.catching)
 
-    /// - Parameters:
-    ///   - limits: How much is kept, and how long.
-    ///   - clock: The service's clock.
-    ///   - logger: Gets a warning for each start and end, and nothing of a message.
+    /// The logger gets a warning for each start and end, and nothing of a message.
     package init(limits: CatchLimits = CatchLimits(), clock: any WallClock, logger: Logger) {
         self.limits = limits
         self.clock = clock
@@ -55,10 +52,9 @@ package final class CatchService: Sendable {
 
     // MARK: - Operators
 
-    /// Catches from now on what `scope` has.
-    /// - Parameters:
-    ///   - scope: What to catch; ``CatchScope/off`` also forgets what is kept.
-    ///   - duration: How long; nil until the service stops.
+    /// Catches from now on what `scope` has; without a duration, until the service stops.
+    ///
+    /// ``CatchScope/off`` also forgets what is kept.
     package func start(_ scope: CatchScope, for duration: Duration? = nil) {
         guard scope != .off else { return stop() }
         let now = clock.now()

@@ -56,7 +56,6 @@ final class RequestHandler {
     /// Receives the completions of the connection's notifications; nil once the connection is gone.
     var completions: (any CompletionHandler)?
 
-    /// - Throws: ``GatewayError`` if there is no memory for another session.
     init(
         service: ProviderService,
         session: HTTP2Session,

@@ -58,12 +58,7 @@ struct ActiveDrills {
     private(set) var entries: [Entry] = []
     private var lastID = 0
 
-    /// Starts a drill.
-    /// - Parameters:
-    ///   - drill: The drill.
-    ///   - id: The number that a cluster has given it; nil for the next one.
-    ///   - isConfigured: Whether the configuration starts it.
-    ///   - now: Its beginning.
+    /// Starts a drill; `id` is the number that a cluster has given it, nil for the next one.
     /// - Returns: nil if the maximum number is active, or a drill of the number.
     mutating func start(_ drill: Drill, id: Int? = nil, isConfigured: Bool, now: DrillMoment) -> Entry? {
         let id = id ?? lastID + 1

@@ -43,10 +43,9 @@ package final class DrillService: Sendable {
     private let allowed = Gauge(label: MetricName.payloadDrillsAllowed)
     private let drilled: [String: Counter]
 
-    /// - Parameters:
-    ///   - clock: The service's clock; moving it moves the end of drills.
-    ///   - logger: Gets a warning for each start and end, and never a token.
-    ///   - uptime: The machine's monotonic clock.
+    /// Moving the clock moves the end of drills; `uptime` is the machine's monotonic clock.
+    ///
+    /// The logger gets a warning for each start and end, and never a token.
     package init(clock: any WallClock, logger: Logger, uptime: @escaping @Sendable () -> NIODeadline = { .now() }) {
         self.clock = clock
         self.logger = logger
@@ -61,12 +60,10 @@ package final class DrillService: Sendable {
 
     // MARK: - Operators
 
-    /// Starts a drill.
-    /// - Parameters:
-    ///   - drill: The drill.
-    ///   - id: The number that a cluster has given it; nil for the next one.
-    ///   - age: The time since a cluster started it.
-    ///   - isConfigured: Whether the configuration starts it, not an operator's command.
+    /// Starts a drill; `id` is the number that a cluster has given it, nil for the next one.
+    ///
+    /// `age` is the time since a cluster started it. With `isConfigured`, the configuration starts it, not an
+    /// operator's command.
     /// - Returns: nil if the maximum number is active, or a drill of the number.
     package func start(
         _ drill: Drill,
@@ -89,10 +86,7 @@ package final class DrillService: Sendable {
         return report
     }
 
-    /// Gives a lease its whole time again.
-    /// - Parameters:
-    ///   - id: The drill's number.
-    ///   - age: The time since the renewal, which another node may have made.
+    /// Gives a lease its whole time again; `age` is the time since the renewal, which another node may have made.
     /// - Returns: nil if no lease with that number is active.
     package func renew(_ id: Int, age: Duration = .zero) -> DrillReport? {
         tick()

@@ -33,11 +33,7 @@ final class HTTP2Session {
     /// Whether the client's first SETTINGS arrived, which end the preface (RFC 9113 §3.4).
     var hasClientSettings: Bool { streams.hasClientSettings }
 
-    /// - Parameters:
-    ///   - limits: The limits on the peer.
-    ///   - streams: The number of streams to advertise first.
-    ///   - bodies: The memory of unfinished bodies, shared by all connections.
-    ///   - now: The current time.
+    /// Begins a session that first advertises this number of streams; all connections share `bodies`.
     /// - Throws: ``GatewayError`` if there is no memory for the session.
     init(limits: HTTP2Limits, streams: Int, bodies: BodyMemory, now: NIODeadline) throws {
         self.limits = limits
@@ -172,10 +168,9 @@ final class HTTP2Session {
     }
 
     /// Submits a GOAWAY; APNs puts the reason as JSON into its debug data.
-    /// - Parameters:
-    ///   - json: The debug data.
-    ///   - disowning: Whether to declare all requests unprocessed.
-    ///   - last: The last stream that is processed; nil for the last one that arrived.
+    ///
+    /// `last` is the last stream that is processed; nil for the last one that arrived. With `disowning`, all requests
+    /// are declared unprocessed.
     func goAway(_ json: [UInt8], disowning: Bool = false, upTo last: Int32? = nil) {
         closed.isGoingAway = true
         closed.secondGoAway = nil

@@ -27,17 +27,10 @@ struct ChannelRequestValidator {
     /// nil for a service without channels.
     let channels: ChannelService?
 
-    /// Validates a request.
+    /// Validates a request of an operation; the body of a broadcast moves out of the request.
     ///
-    /// - Parameters:
-    ///   - request: The request; the body of a broadcast moves out of it.
-    ///   - route: The operation, by method and path.
-    ///   - id: The `apns-request-id` of the answer: the provider's, if it is valid.
-    ///   - authorization: The connection's authorization.
-    ///   - environment: The environment that the client selected.
-    ///   - ids: The source of identifiers.
-    ///   - now: The time of the request.
-    /// - Returns: What to do with the request.
+    /// `id` is the `apns-request-id` of the answer: the provider's, if it is valid. `environment` is the one that the
+    /// client selected.
     func decide(
         _ request: PendingRequest,
         _ route: RequestRoute,

@@ -27,15 +27,7 @@ final class RequestValidator: Sendable {
         self.longestStorage = longestStorage
     }
 
-    /// Validates a request.
-    ///
-    /// - Parameters:
-    ///   - request: The request; its body moves into the notification.
-    ///   - authorization: The connection's authorization.
-    ///   - environment: The environment that the client selected.
-    ///   - ids: The source of identifiers.
-    ///   - now: The time of the request.
-    /// - Returns: What to do with the request.
+    /// Validates a request, whose body moves into the notification; the client has selected `environment`.
     func decide(
         _ request: PendingRequest,
         _ authorization: inout ProviderAuthorization,

@@ -5,9 +5,7 @@ import HeraldModel
 enum Explanation {
     /// Explains the outcome of a notification.
     ///
-    /// - Parameters:
-    ///   - envelope: The notification.
-    ///   - asksForPast: Whether Herald does not store it because its `apns-expiration` has passed.
+    /// With `asksForPast`, Herald does not store it because its `apns-expiration` has passed.
     /// - Returns: One or two sentences in printable ASCII, for a header field.
     static func words(for envelope: Envelope, asksForPast: Bool) -> String {
         let until = envelope.notification.storedUntil

@@ -32,7 +32,6 @@ package final class LocalChannelReports: Sendable {
     /// Numbers a broadcast and reports it.
     ///
     /// The number is greater than every other, also from before a restart, because numbers follow the clock.
-    /// - Returns: The numbered broadcast.
     package func publish(_ broadcast: Broadcast, at moment: WallTime) -> Broadcast {
         state.withLock { state in
             state.lastNumber = max(state.lastNumber + 1, Broadcast.firstNumber(at: moment))

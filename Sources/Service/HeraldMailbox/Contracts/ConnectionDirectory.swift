@@ -14,12 +14,10 @@ package protocol ConnectionDirectory: Sendable {
     ///
     /// The client is asked before each attempt to claim: a node that stood still, or whose log is slow, may come to a CONNECT
     /// long after its client has connected elsewhere.
-    /// - Parameters:
-    ///   - device: The device.
-    ///   - client: Asks the client.
-    ///   - done: Called once, from any thread, possibly before this returns: with a fence greater than every earlier one of
-    ///     the device, with ``ClientGone``, or with an error if the claim could not be written. The device is refused then,
-    ///     and tries again.
+    ///
+    /// `done` is called once, from any thread, possibly before this returns: with a fence greater than every earlier
+    /// one of the device, with ``ClientGone``, or with an error if the claim could not be written. The device is
+    /// refused then, and tries again.
     func claim(
         _ device: DeviceNumber,
         for client: @escaping ClientCheck,
@@ -58,9 +56,8 @@ package struct ClientGone: Error, Hashable {
 /// The connections of a node, for its directory.
 package protocol ConnectionHolder: AnyObject, Sendable {
     /// Another node has stored a notification for a device that this node holds: delivers it, as its own.
-    /// - Parameters:
-    ///   - stored: The notification.
-    ///   - isNews: Whether no read that has begun had to contain it; asked while no read of the device can begin.
+    ///
+    /// `isNews` says whether no read that has begun had to contain it; asked while no read of the device can begin.
     /// - Returns: Whether the registration is known here; if not, nothing was done.
     func storedElsewhere(_ stored: StoredNotification, isNews: () -> Bool) -> Bool
 

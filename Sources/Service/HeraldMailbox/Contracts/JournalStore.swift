@@ -12,10 +12,7 @@ package protocol JournalStore: Sendable {
     /// - Returns: false if the store has no room for lines that it can do without.
     func recordRefusal(_ event: JournalEvent) -> Bool
 
-    /// Finds lines.
-    /// - Parameters:
-    ///   - query: The notification, device or app.
-    ///   - limit: The most lines; the newest are returned.
+    /// Finds the newest lines of a notification, device or app.
     /// - Returns: The lines that match, oldest first, including all recorded before the call.
     /// - Throws: If the journal cannot be read.
     func lines(matching query: JournalQuery, limit: Int) async throws -> [JournalEvent]

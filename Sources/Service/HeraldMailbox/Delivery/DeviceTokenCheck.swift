@@ -9,10 +9,6 @@ struct DeviceTokenCheck {
     }
 
     /// Counts one use of the token that a notification was posted to, unless it is refused.
-    ///
-    /// - Parameters:
-    ///   - envelope: The notification, with the generation of the token.
-    ///   - registration: The slot's registration, if there is one.
     /// - Returns: 400 if nothing is known of the registration; 410 if it ended, or was made again since the token was made;
     ///   429 past the rate; nil if the token may be posted to.
     mutating func refusal(of envelope: Envelope, registration: Registration?) -> PostDecision? {

@@ -41,11 +41,10 @@ package final class RefusalConfirmations: Sendable {
         Counter(label: MetricName.clusterConfirmations, dimensions: [("end", end)])
     }
 
-    /// Catches up, and then lets the caller decide again.
-    /// - Parameters:
-    ///   - part: The part of the shared state on which the refusal rests.
-    ///   - decide: Called once, from any thread, possibly before this returns, unless the limit is reached: with whether this
-    ///     node knows everything now. If not, the answer is 503.
+    /// Catches up on the part of the shared state on which a refusal rests, and then lets the caller decide again.
+    ///
+    /// `decide` is called once, from any thread, possibly before this returns, unless the limit is reached: with
+    /// whether this node knows everything now. If not, the answer is 503.
     /// - Returns: false if too many confirmations are under way: the answer is 503.
     package func confirm(_ part: SharedPart, _ decide: @escaping @Sendable (_ isCaughtUp: Bool) -> Void) -> Bool {
         let isOnTrust = part == .trust

@@ -5,11 +5,8 @@ import Synchronization
 extension Registry {
     /// Registers apps on a device, or confirms their registrations.
     ///
-    /// Concurrently, so that the store can make them durable together. Changes of one device must not overlap.
-    /// - Parameters:
-    ///   - apps: The apps.
-    ///   - device: The device.
-    ///   - fence: The fence of the connection that asks.
+    /// Concurrently, so that the store can make them durable together. Changes of one device must not overlap. `fence`
+    /// is that of the connection that asks.
     /// - Returns: Each app's registration, ``RegistrationRefusal``, ``NewerConnection``, or the store's error.
     package func register(
         _ apps: [App],
@@ -70,11 +67,8 @@ extension Registry {
 
     // MARK: - Removal
 
-    /// Removes apps from a device: their tokens are no longer valid.
+    /// Removes apps from a device: their tokens are no longer valid; `fence` is that of the connection that asks.
     ///
-    /// - Parameters:
-    ///   - slots: The apps on the device.
-    ///   - fence: The fence of the connection that asks.
     /// - Returns: For each slot whether it had a live registration; or ``NewerConnection`` or the store's error, and the
     ///   registration stays.
     package func unregister(_ slots: Set<Slot>, fence: UInt64) async -> [Slot: Result<Bool, any Error>] {

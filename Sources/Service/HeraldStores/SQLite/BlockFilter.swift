@@ -30,9 +30,7 @@ struct BlockFilter: Hashable, Sendable {
         let block: Int
         fileprivate let key: UInt32
 
-        /// - Parameters:
-        ///   - hash: As ``BlockFilter/hash(_:_:)`` makes it.
-        ///   - slices: The length of the filter.
+        /// `hash` is as ``BlockFilter/hash(_:_:)`` makes it, and `slices` is the length of the filter.
         init(_ hash: UInt64, slices: Int) {
             let blocks = UInt64(slices * BlockFilter.blocksPerSlice)
             block = Int(((hash >> 32) * blocks) >> 32)

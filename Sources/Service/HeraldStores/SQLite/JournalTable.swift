@@ -18,9 +18,7 @@ struct JournalTable {
     /// The next row's position: all bytes ever written, with the overhead of each row.
     private(set) var position: Int64
 
-    /// - Parameters:
-    ///   - database: The writer's connection.
-    ///   - found: Gets the lines of the open chunk, with the positions of their rows.
+    /// Reads the open chunk on the writer's connection; `found` gets its lines, with the positions of their rows.
     /// - Throws: `DatabaseError`.
     init(_ database: Database, _ found: (JournalEvent, Int64) -> Void) throws {
         insertion = try HotStatement(

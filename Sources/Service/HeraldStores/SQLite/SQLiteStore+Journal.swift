@@ -24,12 +24,9 @@ extension SQLiteStore: JournalStore {
     }
 
     /// Finds lines, newest first, including all recorded before the call.
-    /// - Parameters:
-    ///   - filter: The wanted lines.
-    ///   - cursor: Where an earlier page ended; nil for the newest lines.
-    ///   - limit: The most lines.
-    ///   - budget: Time after which the page ends, perhaps without a line; one step may take longer.
-    /// - Returns: The page, and where the next one begins.
+    ///
+    /// `cursor` is where an earlier page ended; nil for the newest lines. After `budget` the page ends, perhaps without
+    /// a line; one step may take longer.
     /// - Throws: ``StoreError``.
     package func search(
         _ filter: JournalFilter,

@@ -38,14 +38,12 @@ package final class SQLiteStore: Sendable {
     }
 
     /// Opens or creates a store; blocks until the index is built (a second or two for a million notifications).
-    /// - Parameters:
-    ///   - path: The file; its folder must exist.
-    ///   - configuration: Limits.
-    ///   - clock: Gives the time of journal events about puts.
-    ///   - logger: Gets problems with the disk.
-    ///   - onStep: Gets each step of the opening.
-    ///   - onFatal: Called once, on the store's thread, when the store has failed permanently. The process must then end
-    ///     with an error: after a failed sync, only a restart reads the disk's real content.
+    ///
+    /// The folder of `path` must exist. `clock` gives the time of journal events about puts. The logger gets problems
+    /// with the disk.
+    ///
+    /// `onFatal` is called once, on the store's thread, when the store has failed permanently. The process must then
+    /// end with an error: after a failed sync, only a restart reads the disk's real content.
     /// - Throws: ``StoreError``, one line for the operator. A foreign, newer or damaged file stays unchanged.
     package init(
         path: String,

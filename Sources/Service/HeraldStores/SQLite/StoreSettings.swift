@@ -10,9 +10,7 @@ struct StoreSettings {
     private var ceiling: UInt64
     private var pendingCeiling: UInt64?
 
-    /// - Parameters:
-    ///   - database: The writer's connection.
-    ///   - newestSequence: The greatest sequence of a stored notification.
+    /// `newestSequence` is the greatest of a stored notification; nil if there is none.
     /// - Throws: `DatabaseError`.
     init(_ database: Database, newestSequence: UInt64?) throws {
         let stored = try StoreSettings.value("sequence_ceiling", database)

@@ -55,14 +55,10 @@ struct TallyTable {
         if position >= self.position { pending.count(event) }
     }
 
-    /// Adds the counts to the rows, if it is time.
-    /// - Parameters:
-    ///   - batch: The lines of this commit.
-    ///   - end: The position of the journal after them.
-    ///   - moment: The time of the service, for rows that are too old.
-    ///   - now: The time since the writer's start.
-    ///   - isWanted: Whether a reader waits for all counts.
-    ///   - database: The writer's connection.
+    /// Adds the counts of a commit's lines to the rows, if it is time or a reader waits for all counts (`isWanted`).
+    ///
+    /// `end` is the position of the journal after the lines. `moment` is the time of the service, for rows that are too
+    /// old; `now` is the time since the writer's start.
     /// - Throws: `DatabaseError`.
     mutating func write(
         _ batch: HourlyCounts,

@@ -22,11 +22,9 @@ struct WriteBacklog {
     }
 
     /// Answers the first requests with an error.
-    /// - Parameters:
-    ///   - count: The number of requests.
-    ///   - answered: Indexes of jobs that have their answer already.
-    ///   - keepsEvents: Whether removals and journal events without a waiting caller stay for a later commit.
-    ///   - error: The reason.
+    ///
+    /// `answered` are the indexes of jobs that have their answer already. With `keepsEvents`, removals and journal
+    /// events without a waiting caller stay for a later commit.
     mutating func refuse(first count: Int, except answered: Set<Int> = [], keepsEvents: Bool, _ error: StoreError) {
         var kept: [WriteRequest] = []
         var envelopes: [Envelope] = []

@@ -205,8 +205,7 @@ struct WriteBatch {
         try table.flush()
     }
 
-    /// Updates the index after the commit.
-    /// - Parameter positions: The positions of all notifications that the table has written.
+    /// Updates the index after the commit, with the positions of all notifications that the table has written.
     func updateIndex(_ positions: [SegmentPosition]) {
         guard !staged.isEmpty || !forgotten.isEmpty else { return }
         index.commit(
