@@ -23,7 +23,35 @@ package struct AdminOperation<Body: Decodable & Sendable, Answer: Sendable>: Sen
     ///   - more: Further sentences for the description.
     ///   - status: The status of its success.
     ///   - fails: The statuses of its failures, besides those that every such request has.
-    ///   - schema: The schema of an answer that is not JSON of `Answer`.
+    package init(
+        _ method: HTTPRequest.Method,
+        _ path: String,
+        takes parameters: [any AnyParameter] = [],
+        role: LeastRole,
+        _ effect: OperationRow.Effect? = nil,
+        says summary: String,
+        answer: String = "",
+        more: String = "",
+        status: Int = 200,
+        fails: [Int] = []
+    ) where Answer: Decodable {
+        self.init(
+            method,
+            path,
+            takes: parameters,
+            role: role,
+            effect,
+            says: summary,
+            answer: answer,
+            more: more,
+            status: status,
+            fails: fails
+        ) { book in
+            Answer.self == NoContent.self ? nil : ("application/json", try book.schema(of: Answer.self))
+        }
+    }
+
+    /// Makes a row whose answer has a schema of its own.
     package init(
         _ method: HTTPRequest.Method,
         _ path: String,
@@ -35,8 +63,8 @@ package struct AdminOperation<Body: Decodable & Sendable, Answer: Sendable>: Sen
         more: String = "",
         status: Int = 200,
         fails: [Int] = [],
-        schema: (@Sendable (SchemaBook) throws -> (type: String, schema: JSON)?)? = nil
-    ) where Answer: Decodable {
+        schema: @escaping @Sendable (SchemaBook) throws -> (type: String, schema: JSON)?
+    ) {
         row = OperationRow(
             method: method,
             path: "/v1/\(path)",
@@ -49,9 +77,7 @@ package struct AdminOperation<Body: Decodable & Sendable, Answer: Sendable>: Sen
             status: status,
             failures: fails,
             bodySchema: { Body.self == NoContent.self ? nil : try $0.schema(of: Body.self) },
-            answerSchema: schema ?? { book in
-                Answer.self == NoContent.self ? nil : ("application/json", try book.schema(of: Answer.self))
-            }
+            answerSchema: schema
         )
     }
 }

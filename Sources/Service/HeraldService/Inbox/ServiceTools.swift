@@ -21,14 +21,10 @@ extension AdminAPI {
     static let previewPayload = AdminOperation<PayloadQuestion, PreviewAnswer>(
         .post,
         "tools/preview",
-        takes: [],
         role: .sender,
         .reads,
         says: "The presentation of a payload on a device, as far as it is known without the app.",
         answer: "The presentations.",
-        more: "",
-        status: 200,
-        fails: [],
         schema: { ("application/json", PreviewAnswer.schema($0)) }
     )
     static let readToken = AdminOperation<ToolQuestion, TokenAnswer>(
