@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import HeraldIdentity
 import HeraldModel
 import HeraldStores
 import HeraldTestSupport
@@ -98,8 +99,8 @@ import Testing
         try await run(DeviceList.self, "--json")
         try await run(DeviceRevoke.self, device.id.name)
         #expect(try await trust().devices.all().first?.revoked != nil)
-        await #expect(throws: CommandError(.refused, "")) { try await run(DeviceRevoke.self, device.id.name) }
-        await #expect(throws: CommandError(.refused, "")) { try await run(DeviceRevoke.self, "nobody") }
+        await #expect(throws: TrustError(.alreadyRevoked, "")) { try await run(DeviceRevoke.self, device.id.name) }
+        await #expect(throws: TrustError(.unknownID, "")) { try await run(DeviceRevoke.self, "nobody") }
     }
 
     @Test func `a credential is listed and revoked by its identifier`() async throws {
@@ -110,7 +111,7 @@ import Testing
         try await run(ProviderList.self, "--json")
         try await run(ProviderRevoke.self, id, "--json")
         #expect(try await trust().providers.all().first?.revoked != nil)
-        await #expect(throws: CommandError(.refused, "")) { try await run(ProviderRevoke.self, id) }
+        await #expect(throws: TrustError(.alreadyRevoked, "")) { try await run(ProviderRevoke.self, id) }
     }
 
     @Test func `nothing is issued that could not be written`() async throws {
@@ -153,7 +154,7 @@ import Testing
     @Test func `a secret that others can read stops every command`() async throws {
         try await run(Init.self)
         chmod(data + "/trust/provider-authority.pem", 0o644)
-        let error = await #expect(throws: CommandError.self) { try await run(ProviderList.self) }
+        let error = await #expect(throws: TrustError(.exposed, "")) { try await run(ProviderList.self) }
         #expect(error?.message.contains("chmod 600") == true)
     }
 
