@@ -57,7 +57,7 @@ package final class FolderLock: Sendable {
         let name = holder.map { "process \($0)" } ?? "another process"
         return CommandError(
             .folderInUse,
-            "\(name) is working on \(folder.path): stop it first, or name another folder with --data"
+            "\(name) is working on \(folder.path): stop it first, or name another folder"
         )
     }
 
