@@ -79,7 +79,7 @@ def test_a_single_machine_becomes_a_cluster(trio, fresh, tmp_path):
         assert_accepted(provider.push(waiting.tokens[MAIL], {"id": "mail"}, topic=MAIL))
         channel = create(provider)
         publish(provider, channel, {"aps": {"event": "update", "timestamp": 7, "content-state": {}}}, expiration=soon())
-    assert "stop it first" in refused("cluster", "import", service.data, *options(trio))
+    assert "stop it first, and repeat the import" in refused("cluster", "import", service.data, *options(trio))
     service.stop()
 
     # Without a key of the folder, nothing is touched.

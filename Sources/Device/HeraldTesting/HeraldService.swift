@@ -123,8 +123,8 @@ public final class HeraldService: Sendable {
 
     /// Runs `body` during a drill, like `withDrill("refuse", "--reason", "TooManyRequests", "--first", "2")`.
     ///
-    /// These are the kind and the options of `herald drill start`.
-    /// Without `--for` it lasts as long as `body`, also if that moves the clock. If this process dies, it ends within a minute.
+    /// `drill` has the kind and the options of `herald drill start`. Without `--for` it lasts as long as `body`,
+    /// also if that moves the clock. If this process dies, it ends within a minute.
     /// - Throws: ``HeraldTestError``, and the error of `body`.
     public func withDrill<Result: Sendable>(
         _ drill: String...,

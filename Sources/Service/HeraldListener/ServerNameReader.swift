@@ -31,7 +31,7 @@ package final class ServerNameReader: ChannelDuplexHandler, RemovableChannelHand
     private let turns: HandshakeQueue?
     private let hasBegun: () -> Void
 
-    /// Without `turns`, a handshake may begin at once; `words` go to a client without TLS.
+    /// `words` go to a client without TLS. Without `turns`, a handshake may begin at once. `hasBegun` is called when it begins.
     init(words: String? = nil, turns: HandshakeQueue? = nil, hasBegun: @escaping () -> Void = {}) {
         self.words = words
         self.turns = turns

@@ -32,7 +32,7 @@ package struct ClusterImport: Sendable {
     /// Takes a store that nothing else uses, with its least generation of a new registration, into a log with empty
     /// streams.
     ///
-    /// `node` is the one that has the journal of the store.
+    /// `node` is the one that has the journal of the store. `patience` is the time for each record.
     package init(
         from source: any Source,
         generationFloor: UInt32,

@@ -47,7 +47,9 @@ package struct RecordSeal: Sendable {
         RecordSeal(key: key, incarnation: incarnation, nonces: nonces)
     }
 
-    /// Seals a payload, which may be empty; `condition` is the sequence that its subject's newest message must have.
+    /// Seals a payload, which may be empty.
+    ///
+    /// `condition` is the sequence that its subject's newest message must have; nil for none.
     /// - Returns: The nonce, the encrypted payload and the tag; nil if the key has another length.
     package func seal(_ payload: ByteBuffer, at subject: String, if condition: UInt64? = nil) -> ByteBuffer? {
         let box = try? payload.withUnsafeReadableBytes { message in

@@ -18,7 +18,9 @@ package struct HeldDevices: Sendable {
     /// The fence of a device's connection here; nil if there is none.
     package func fence(of device: DeviceNumber) -> UInt64? { held[device]?.fence }
 
-    /// This node has claimed a device; `newest` is the newest claim or release of it that the node has seen in the log.
+    /// This node has claimed a device.
+    ///
+    /// `newest` is the newest claim or release of it that the node has seen in the log; nil if there is none.
     /// - Returns: false if a newer one is known already: the node does not serve the connection.
     package mutating func claimed(_ device: DeviceNumber, fence: UInt64, newest: UInt64?) -> Bool {
         guard fence >= newest ?? 0, fence > held[device]?.fence ?? 0 else { return false }

@@ -14,7 +14,7 @@ package struct ClusterStreams: Sendable {
     /// Makes or checks all streams, and reads or makes the record of the cluster.
     ///
     /// The record is written last. So a stream that is missing beside it was lost, and is not made anew. `remembered`
-    /// is the record as this node has seen it, for one that was overwritten. `keepKey` keeps the key of a new cluster,
+    /// is the record as this node has seen it, for one that was overwritten; nil for none. `keepKey` keeps the key of a new cluster,
     /// before its record is sealed under it.
     /// - Throws: ``OtherTrust/otherKey``, ``StreamProblem``, ``ImportProblem``, ``ClusterIdentity/OtherPartitions``, or
     ///   an error of the log.

@@ -109,7 +109,9 @@ struct RingBook {
         due[number].append(Due(sequence: sequence, moment: now + TimeAmount(ClusterLimits.ringPauses[number])))
     }
 
-    /// A claim of a device, or a release, has come; `holder` is the node of the newest known claim before a sequence.
+    /// A claim of a device, or a release, has come.
+    ///
+    /// `holder` is the node of the newest known claim before a sequence; nil if none holds the device.
     /// - Returns: The rings to send.
     mutating func claimed(_ device: DeviceNumber, _ holder: (UInt64) -> NodeName?) -> [Order] {
         guard unsettledCounts[device] != nil else { return [] }
@@ -121,7 +123,9 @@ struct RingBook {
         return decision.orders
     }
 
-    /// All claims up to a sequence are known; `holder` is the node that held a device at a sequence.
+    /// All claims up to a sequence are known.
+    ///
+    /// `holder` is the node that held a device at a sequence; nil if none did.
     /// - Returns: The rings to send.
     mutating func settle(upTo position: UInt64, _ holder: (DeviceNumber, UInt64) -> NodeName?) -> Decision {
         var decision = Decision()

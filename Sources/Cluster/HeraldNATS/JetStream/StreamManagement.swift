@@ -55,7 +55,7 @@ extension JetStream {
 
     /// Calls a method of the interface, with the names of a stream and of what belongs to it: the rest of the subject.
     ///
-    /// `body` is written as JSON. `done` is called once.
+    /// `body` is written as JSON; nil for no content. `done` is called once.
     func call<Answer: Decodable & SendableMetatype>(
         _ method: String,
         _ names: [String],

@@ -29,7 +29,9 @@ struct ClusterAccess: ParsableArguments {
     func visit<Value>(_ work: (ClusterSession) async throws -> Value) async throws -> Value {
         let settings = try settings()
         let folder = DataFolder(path: settings.data)
-        return try await ClusterSession.visit(settings.cluster, folder, clock: ServiceClock(), work)
+        // Nodes answer by name, and this machine's may be that of a node, or none that a node can have.
+        let name = NodeName("command-\(String(UInt64.random(in: 0 ... .max), radix: 36))")
+        return try await ClusterSession.visit(settings.cluster, folder, as: name, clock: ServiceClock(), work)
     }
 }
 
@@ -70,9 +72,7 @@ extension ClusterSession {
     }
 
     private func reports(of nodes: Set<NodeName>, _ incarnation: UInt32) async throws -> [NodeName: NodeReport] {
-        // Nodes answer by name.
-        guard let name = NodeName("command-\(String(UInt64.random(in: 0 ... .max), radix: 36))") else { return [:] }
-        let messages = try key.messages(of: name, in: incarnation, link, SetAside())
+        let messages = try key.messages(of: node, in: incarnation, link, SetAside())
         defer { messages.close() }
         return await NodeQuestions(exchange: messages.exchange).reports(of: nodes)
     }

@@ -140,7 +140,7 @@ extension DataOptions {
 
 /// The meaning of a restore, for people.
 enum RestoreReport {
-    /// The lines for the part of a cluster that is in the folder alone; nil for a service that is restored.
+    /// The lines for a restored service, or, if `part` is not nil, for that part of a cluster, which is in the folder alone.
     static func lines(_ part: BackupManifest.ClusterPart?, _ folder: String) -> [String] {
         switch part {
         case .node:

@@ -17,7 +17,10 @@ struct EnrollmentClient: Sendable {
     private let address: ServiceAddress
     private let exchange: HTTPExchange
 
-    /// Creates a client, which trusts any certificate if `authorities` is nil; `timeout` is that of each request.
+    /// Creates a client; does not connect.
+    ///
+    /// It trusts any certificate if `authorities` is nil, and has none itself if `credential` is nil. `timeout` is that of each
+    /// request.
     /// - Throws: ``EnrollmentError``.
     init(
         _ address: ServiceAddress,

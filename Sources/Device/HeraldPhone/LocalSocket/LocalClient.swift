@@ -90,7 +90,10 @@ package final class LocalClient: Sendable {
         } catch {
             throw state.withLock { $0.reason }
         }
-        guard let answer = await answers.first(where: { _ in true }) else { throw state.withLock { $0.reason } }
+        guard let answer = await answers.first(where: { _ in true }) else {
+            try Task.checkCancellation()
+            throw state.withLock { $0.reason }
+        }
         if let words = answer["error"]?.text { throw DeviceError(.notPossible, words) }
         return answer
     }

@@ -7,7 +7,7 @@ import Logging
 
 /// The connection of a command to a cluster, beside its nodes.
 package struct ClusterSession: Sendable {
-    /// The name of this machine's node.
+    /// The name of this machine's node, or of the command.
     package let node: NodeName
     package let configuration: ClusterConfiguration
     package let link: EngineLink
@@ -24,15 +24,17 @@ package struct ClusterSession: Sendable {
 
     /// Connects to the servers, does the work, and closes the connection.
     ///
-    /// The session reads ``LogStream/meta`` alone until it is ``of(_:)`` a cluster.
+    /// The session reads ``LogStream/meta`` alone until it is ``of(_:)`` a cluster. It has the name of this machine's node, if
+    /// `name` is nil.
     /// - Throws: ``CommandError`` for a setting that cannot be used, or if no server answers; an error of the work.
     package static func visit<Value>(
         _ configuration: ClusterConfiguration,
         _ folder: DataFolder,
+        as name: NodeName? = nil,
         clock: any WallClock,
         _ work: (ClusterSession) async throws -> Value
     ) async throws -> Value {
-        let node = try configuration.nodeName()
+        let node = try name ?? configuration.nodeName()
         let key = try NodeKey(configuration, folder)
         let link = try EngineLink(configuration, logger: silent)
         func close() async { await link.connection.close() }

@@ -53,7 +53,7 @@ package struct FolderImport {
     private func take(_ session: ClusterSession) async throws -> ClusterImport.Summary {
         // A backup has none.
         try DataFolder.securePrivateFolder(folder.runPath)
-        let lock = try await FolderLock.take(folder)
+        let lock = try await FolderLock.take(folder, or: "and repeat the import")
         defer { withExtendedLifetime(lock) {} }
         guard try folder.hasStore() else { throw nothingToTake }
         let summary: ClusterImport.Summary

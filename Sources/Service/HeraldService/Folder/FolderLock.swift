@@ -36,15 +36,20 @@ package final class FolderLock: Sendable {
     }
 
     /// Takes the lock for a service or an import; waits for a command, which holds the folder for a moment.
+    ///
+    /// `remedy` ends the error's "stop it first, …".
     /// - Throws: ``CommandError/Code/folderInUse`` if a service has it, or another process for long; `CancellationError`.
-    package static func take(_ folder: DataFolder) async throws -> FolderLock {
+    package static func take(
+        _ folder: DataFolder,
+        or remedy: String = "or name another folder with --data"
+    ) async throws -> FolderLock {
         let end = ContinuousClock.now + patience
         while true {
             switch try attempt(folder) {
             case .taken(let lock): return lock
             case .held(let holder):
                 let isService = holder != nil && ServeRecord.read(from: folder)?.record.pid == holder
-                guard !isService, .now < end else { throw inUse(folder, by: holder) }
+                guard !isService, .now < end else { throw inUse(folder, by: holder, remedy) }
                 try await Task.sleep(for: .milliseconds(50))
             }
         }
@@ -53,12 +58,9 @@ package final class FolderLock: Sendable {
     /// How long a service or an import waits for a command.
     private static let patience = Duration.seconds(5)
 
-    private static func inUse(_ folder: DataFolder, by holder: Int32?) -> CommandError {
+    private static func inUse(_ folder: DataFolder, by holder: Int32?, _ remedy: String) -> CommandError {
         let name = holder.map { "process \($0)" } ?? "another process"
-        return CommandError(
-            .folderInUse,
-            "\(name) is working on \(folder.path): stop it first, or name another folder"
-        )
+        return CommandError(.folderInUse, "\(name) is working on \(folder.path): stop it first, \(remedy)")
     }
 
     /// Lets others take it.

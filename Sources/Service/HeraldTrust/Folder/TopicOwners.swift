@@ -7,7 +7,7 @@ package struct TopicOwners: Sendable {
 
     /// Makes a team the owner of topics, with or without the suffix of a push type; all of them or none.
     ///
-    /// Unless it takes over, a topic of another team is an error.
+    /// A team has ten of `A`-`Z` and `0`-`9`. Unless it takes over, a topic of another team is an error.
     /// - Returns: The claims.
     /// - Throws: ``TrustError/Code/invalidArgument``, or a problem of the ledger.
     package func claim(_ topics: [Topic], for team: String, takesOver: Bool, now: WallTime) async throws -> [TopicClaim]

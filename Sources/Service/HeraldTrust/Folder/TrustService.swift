@@ -77,6 +77,9 @@ package final class TrustService: Sendable {
 
     /// Reads the folder, as ``TrustFolder/create(at:hostnames:listening:asApple:addresses:renewing:store:now:)`` opened
     /// it.
+    ///
+    /// `revocationPolicy` has the rules for a missing or overdue revocation list. For `unmarkedEnvironments`, see
+    /// ``PeerCertificateCheck/unmarkedEnvironments``.
     /// - Throws: ``TrustError`` if a file cannot be read. A later ``reload()`` reports such a failure instead.
     package init(
         folder: TrustFolder,

@@ -37,7 +37,7 @@ package struct ProviderCredentials: Sendable {
     /// Issues a certificate for a provider, and enters it in the ledger.
     ///
     /// It has at least one topic and one environment. The first topic becomes the subject's UID. With one topic,
-    /// requests need not name it. A team has ten of `A`-`Z` and `0`-`9`. Of the certificate signing request, in PEM or
+    /// requests need not name it. A team has ten of `A`-`Z` and `0`-`9`, or is nil for none. Of the certificate signing request, in PEM or
     /// DER, only the key counts; without one there is a new key.
     /// - Throws: ``TrustError/Code/invalidArgument``, ``TrustError/Code/badRequest``, ``TrustError/Code/noSigningKey``,
     ///   or a problem of the folder.

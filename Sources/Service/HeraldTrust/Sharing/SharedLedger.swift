@@ -1,7 +1,7 @@
 /// A ledger whose changes other nodes of a cluster get, and which takes theirs.
 ///
 /// Once it is shared, it notes each change in the same transaction, whichever process makes it. What is noted stays until
-/// ``wasShared(_:)``, so a crash forgets nothing.
+/// ``wasShared(_:)``, so a crash forgets nothing. Its errors are ``TrustError``.
 package protocol SharedLedger: TrustStore {
     /// Notes the changes from now on; `anew` forgets what was shared and taken: everything counts as unshared again.
     func beginSharing(anew: Bool) async throws

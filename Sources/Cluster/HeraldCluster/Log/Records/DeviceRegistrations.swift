@@ -33,6 +33,8 @@ package struct DeviceRegistrations: LogRecord, Hashable {
     }
 
     /// Registrations that another store has, with their generations, and the device's tokens on the feedback list.
+    ///
+    /// `generationFloor` is the least generation of a new registration.
     package init(
         _ device: DeviceNumber,
         _ registrations: [Registration],
