@@ -31,7 +31,9 @@ package final class ServerNameReader: ChannelDuplexHandler, RemovableChannelHand
     private let turns: HandshakeQueue?
     private let hasBegun: () -> Void
 
-    /// `words` go to a client without TLS. Without `turns`, a handshake may begin at once. `hasBegun` is called when it begins.
+    /// Without `turns`, a handshake may begin at once.
+    ///
+    /// `words` go to a client without TLS. `hasBegun` is called when the handshake begins.
     init(words: String? = nil, turns: HandshakeQueue? = nil, hasBegun: @escaping () -> Void = {}) {
         self.words = words
         self.turns = turns
