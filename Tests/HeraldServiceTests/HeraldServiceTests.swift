@@ -110,7 +110,7 @@ import Testing
         let address = try ServiceAddress("https://localhost:\(try #require(place.activation))")
         var activation = DeviceActivation(service: address, folder: DeviceFolder("\(temporary.path)/\(name)"))
         // On a busy machine everything takes longer.
-        activation.patience = .seconds(600)
+        (activation.timeout, activation.patience) = (.seconds(240), .seconds(600))
         return activation
     }
 

@@ -76,10 +76,10 @@ package struct ClusterConfiguration: Equatable, Sendable {
     /// The settings of the connection to the servers.
     /// - Throws: ``CommandError`` for a file that cannot be read or used.
     package func connection() throws -> NATSConfiguration {
-        let node = try nodeName()
         var configuration = NATSConfiguration(
             servers: servers,
-            name: "herald \(node.text)",
+            // A command may run where no node can.
+            name: (try? nodeName()).map { "herald \($0.text)" } ?? "herald",
             credential: try credential()
         )
         if !authorities.isEmpty || !certificate.isEmpty {
