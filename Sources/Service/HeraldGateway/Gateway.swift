@@ -19,7 +19,7 @@ package final class Gateway: Sendable {
 
     /// `context` is TLS with an optional client certificate and the protocol `h2`.
     ///
-    /// Without `channels`, there are no broadcasts; without `confirmations`, the node stands alone. `drills` are
+    /// Without `channels`, broadcasts are refused; without `confirmations`, the node stands alone. `drills` are
     /// failures on demand, and `catcher` keeps payloads for people who test. The logger gets no payloads, tokens or
     /// keys.
     package init(
