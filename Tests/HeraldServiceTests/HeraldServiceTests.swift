@@ -2,6 +2,7 @@ import AsyncHTTPClient
 import Foundation
 import HeraldActivation
 import HeraldCluster
+import HeraldCourier
 import HeraldDevice
 import HeraldGateway
 import HeraldIdentity
@@ -25,6 +26,9 @@ import Testing
 @Suite struct HeraldServiceTests {
     static let app = "com.example.pushchat"
     static let silent = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+
+    /// The time limit of every exchange: on a busy machine everything takes longer.
+    static var patience: Duration { .seconds(240) }
 
     struct Ended: Error {}
 
@@ -109,8 +113,7 @@ import Testing
     private func activation(_ name: String, at place: ListeningAddresses) throws -> DeviceActivation {
         let address = try ServiceAddress("https://localhost:\(try #require(place.activation))")
         var activation = DeviceActivation(service: address, folder: DeviceFolder("\(temporary.path)/\(name)"))
-        // On a busy machine everything takes longer.
-        (activation.timeout, activation.patience) = (.seconds(240), .seconds(600))
+        (activation.timeout, activation.patience) = (Self.patience, Self.patience * 2)
         return activation
     }
 
@@ -199,7 +202,11 @@ import Testing
     func configuration(_ name: String) -> ServerConfiguration {
         var configuration = ServerConfiguration()
         configuration.data = "\(temporary.path)/\(name)"
-        for listener in configuration.listeners { configuration[keyPath: listener].port = 0 }
+        for listener in configuration.listeners {
+            configuration[keyPath: listener].port = 0
+            configuration[keyPath: listener].handshakeTimeout = Self.patience
+        }
+        configuration.courier.connectTimeout = Self.patience
         configuration.consolePort = 0
         return configuration
     }
@@ -241,6 +248,7 @@ import Testing
             apps: [try #require(Topic(Self.app))]
         )
         settings.serverName = "localhost"
+        (settings.connectTimeout, settings.answerTimeout) = (Self.patience, Self.patience)
         return settings
     }
 
@@ -249,7 +257,7 @@ import Testing
         let url = try #require(URL(httpURLWithSocketPath: socket, uri: uri))
         var request = HTTPClientRequest(url: url.absoluteString)
         request.method = .POST
-        return try await HTTPClient.shared.execute(request, timeout: .seconds(60)).status.code
+        return try await HTTPClient.shared.execute(request, timeout: TimeAmount(Self.patience)).status.code
     }
 
     /// Connects a device, and disconnects it through the admin API of a node: it comes back, and then stays away.
@@ -298,6 +306,7 @@ import Testing
             authorities: credentials.authorities
         )
         sender.address = "127.0.0.1"
+        (sender.timeout, sender.connections.pingTimeout) = (Self.patience, Self.patience)
         let client = try DeviceClient(try device(credentials, at: place))
         return try await withProviderClient(sender) { provider in
             var received: [UInt8]?

@@ -15,9 +15,6 @@ import Testing
 
 /// Devices that live through changes of the service's authority and address.
 extension HeraldServiceTests {
-    /// The time for a request: on a busy machine everything takes longer.
-    private static var patience: Duration { .seconds(240) }
-
     @Test func `a connected device learns the next authority, and the service knows that it has`() async throws {
         let (configuration, other) = (configuration("moving"), try await TestTrust(hostnames: ["localhost"]))
         let trust = try await open(configuration)
@@ -199,6 +196,7 @@ extension HeraldServiceTests {
         // It asks for the announcement before it registers the app.
         configuration.apps = [DeviceApp(topic: try #require(Topic(Self.app)))]
         configuration.reconnection.shortestPause = .milliseconds(10)
+        (configuration.connectTimeout, configuration.answerTimeout) = (Self.patience, Self.patience)
         return try DeviceClient(configuration)
     }
 

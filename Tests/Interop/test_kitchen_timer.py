@@ -1,10 +1,15 @@
 """The app in Swift: remote, silent and local notifications, categories, languages and the badge, on two devices."""
 
+import contextlib
 import json
+import os
+import socket
 import subprocess
+import threading
 import time
 
 import pytest
+from agents import Local
 from kitchen import APP, BUNDLE, CODE, KITCHEN, Kitchen, Running
 from parties import new_id
 from scripted_service import Scripted, accepts
@@ -104,6 +109,60 @@ def test_a_timer_rings_on_every_device_and_its_buttons_reach_the_app(ann, bob):
     bob.act("act", notification=bob.shows("Eggs: fertig.")["id"], action="STOP")
     assert ann.pending(0) == {}
     eventually(lambda: ann.icon["badge"] == 0, what="an icon without a number")
+
+
+class HeldNumber:
+    """A socket in front of an agent's, for one app, which holds back a number above 0 that the app sets."""
+
+    def __init__(self, agent, folder):
+        self.asked, self.released = threading.Event(), threading.Event()
+        # The number that the app set last.
+        self.number = None
+        self.agent = Local(agent)
+        (folder / "run").mkdir()
+        here = os.open(folder / "run", os.O_DIRECTORY)
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(f"/proc/self/fd/{here}/agent.sock")
+        os.close(here)
+        self.listener.listen()
+        threading.Thread(target=self._requests, daemon=True).start()
+
+    def _requests(self):
+        app, _ = self.listener.accept()
+        threading.Thread(target=self._answers, args=(app,), daemon=True).start()
+        # The app goes first.
+        with contextlib.suppress(ConnectionResetError):
+            for line in app.makefile("rb"):
+                request = json.loads(line)
+                if request["do"] == "badge":
+                    self.number = request["badge"]
+                    if self.number > 0:
+                        self.asked.set()
+                        self.released.wait(PATIENCE)
+                self.agent.socket.sendall(line)
+
+    def _answers(self, app):
+        with contextlib.suppress(BrokenPipeError):
+            for line in self.agent.file:
+                app.sendall(line.encode())
+
+
+def test_a_timer_that_rings_before_the_app_has_set_the_number_leaves_none(bob, tmp_path):
+    bob.app.close()
+    held = HeldNumber(bob.folder, tmp_path)
+    app = Running("app", "--device", tmp_path).start()
+    try:
+        app.says("got a device token")
+        eventually(lambda: held.number == 0, what="the number of an app without timers")
+        assert app.ask("api/timers", {"name": "Tea", "seconds": 60}) == (200, {})
+        assert held.asked.wait(PATIENCE)
+        bob.act("set", clock=120)
+        bob.shows("Tea is ready.")
+        held.released.set()
+        eventually(lambda: (held.number, bob.icon["badge"]) == (0, 0), what="no number on the icon")
+    finally:
+        app.close()
+        bob.app.start(bob.app.port)
 
 
 def test_a_push_of_any_provider_has_the_buttons_that_the_app_registered(kitchen, ann, bob):

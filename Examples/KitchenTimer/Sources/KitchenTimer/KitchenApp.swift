@@ -278,8 +278,20 @@ actor KitchenApp {
                 failure = failure ?? error
             }
         }
-        try await app.setBadge(plan.badge)
+        try await setBadge(on: app)
         if let failure { throw failure }
+    }
+
+    /// Sets the number on the app's icon: the running timers.
+    ///
+    /// A timer that rings meanwhile has set a newer number, so the app counts again.
+    private func setBadge(on app: LocalApp) async throws {
+        var (number, running) = (-1, book.running(at: await now()).count)
+        while number != running {
+            number = running
+            try await app.setBadge(number)
+            running = book.running(at: await now()).count
+        }
     }
 
     /// Exchanges the timers with the family's server, and tells it the device's token and languages.

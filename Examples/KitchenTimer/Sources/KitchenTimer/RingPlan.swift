@@ -1,7 +1,7 @@
 import HeraldJSON
 import HeraldPhone
 
-/// The changes that bring a device's pending notifications and badge up to the state of the timers.
+/// The changes that bring a device's pending notifications up to the state of the timers.
 ///
 /// Each running timer has one local notification. The device shows it on time, also while the app or the network is away.
 struct RingPlan: Hashable, Sendable {
@@ -19,13 +19,10 @@ struct RingPlan: Hashable, Sendable {
     private(set) var rings: [Ring] = []
     /// The pending notifications to cancel.
     private(set) var cancelled: [String] = []
-    /// The number on the app's icon: the running timers.
-    let badge: Int
 
     /// Compares the timers with the pending notifications, which are payloads by identifier.
     init(_ book: TimerBook, pending: [String: JSON], now: Double) {
         let running = book.running(at: now)
-        badge = running.count
         for (index, timer) in running.enumerated() {
             let payload = Self.payload(timer, others: running.count - index - 1)
             guard pending[timer.id] != payload else { continue }
