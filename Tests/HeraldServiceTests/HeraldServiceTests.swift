@@ -206,7 +206,17 @@ import Testing
             configuration[keyPath: listener].port = 0
             configuration[keyPath: listener].handshakeTimeout = Self.patience
         }
+        configuration.unknownAge = Self.patience
+        configuration.activation.idleTimeout = Self.patience
         configuration.courier.connectTimeout = Self.patience
+        configuration.courier.longestArrivalWait = Self.patience
+        configuration.courier.connectPatience = Self.patience * 2
+        configuration.courier.writeTimeout = Self.patience
+        configuration.gateway.timeouts.preface = Self.patience
+        configuration.gateway.timeouts.write = Self.patience
+        configuration.gateway.http2.bodyTimeout = Self.patience
+        configuration.gateway.http2.replyTimeout = Self.patience
+        configuration.gateway.http2.settingsTimeout = Self.patience
         configuration.consolePort = 0
         return configuration
     }
