@@ -67,6 +67,9 @@ private func send(
         credential: .key(pem: key.pem, id: key.id, team: key.team)
     )
     configuration.retry = ProviderRetry.never
+    configuration.timeout = HeraldServiceTests.patience
+    configuration.totalTimeout = HeraldServiceTests.patience
+    configuration.connections.pingTimeout = HeraldServiceTests.patience
     // The key lies in the folder of its service, beside the data folder.
     let folder = URL(fileURLWithPath: key.path).deletingLastPathComponent().deletingLastPathComponent()
     configuration.authorities = Array(try Data(contentsOf: folder.appendingPathComponent("data/ca.pem")))

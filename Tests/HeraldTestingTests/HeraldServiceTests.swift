@@ -9,8 +9,8 @@ import Testing
 /// The real binary as a test's service.
 @Suite(.timeLimit(.minutes(5))) struct HeraldServiceTests {
     private static let app = "com.example.chat"
-    /// The machine may be busy with other tests.
-    private static let patience = Duration.seconds(240)
+    /// On a busy machine everything takes longer.
+    static let patience = Duration.seconds(240)
 
     /// A sender, as a backend team would have one.
     private func send(
@@ -29,6 +29,7 @@ import Testing
         configuration.retry = ProviderRetry.never
         configuration.timeout = Self.patience
         configuration.totalTimeout = Self.patience
+        configuration.connections.pingTimeout = Self.patience
         let topic = try #require(Topic(Self.app))
         let token = try #require(PushToken(token.hex))
         return try await withProviderClient(configuration) { client in
@@ -72,7 +73,7 @@ import Testing
         try await withHerald { herald in
             try await herald.withDevice { device in
                 let token = try await device.install(Self.app, within: Self.patience)
-                try await herald.withDrill("refuse", "--reason", "InternalServerError", "--first", "2") {
+                try await herald.withDrill("refuse", "--reason", "InternalServerError", "--first", "2", "--for=10m") {
                     for _ in 1...3 { _ = try await send("Again", to: token, through: herald, tag: "again") }
                 }
                 let caught = try await herald.caught("tag:again", count: 3, until: "status:200", wait: .seconds(60))
@@ -92,7 +93,7 @@ import Testing
         let herald = try await HeraldService.shared()
         try await herald.withDevice { device in
             let token = try await device.install(Self.app, within: Self.patience)
-            try await herald.withDrill("refuse", "--reason", "TooManyRequests", "--token", token.hex) {
+            try await herald.withDrill("refuse", "--reason", "TooManyRequests", "--token", token.hex, "--for=10m") {
                 _ = try await send("Hello", to: token, through: herald)
                 let error = await #expect(throws: HeraldTestError.self) {
                     try await device.next(for: Self.app, within: .milliseconds(10))
@@ -153,17 +154,23 @@ import Testing
     }
 
     @Test func `a service that is not ready in time is ended, by force if it does not stop`() async throws {
-        let folder = NSTemporaryDirectory() + UUID().uuidString
-        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-        let program = folder + "/herald"
-        try "#!/bin/sh\ntrap '' TERM\necho waiting for the disk >&2\nexec sleep 600\n"
-            .write(toFile: program, atomically: true, encoding: .utf8)
-        try FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: program)
-        let error = await #expect(throws: HeraldTestError.self) {
-            try await RunningService(HeraldBinary(path: program), options: [], folder: folder, patience: 1)
+        var words = ""
+        // A second may be too short for the program's own words.
+        for patience in [1, 16, 64] where !words.contains("waiting for the disk") {
+            let folder = NSTemporaryDirectory() + UUID().uuidString
+            try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+            let program = folder + "/herald"
+            try "#!/bin/sh\ntrap '' TERM\necho waiting for the disk >&2\nexec sleep 600\n"
+                .write(toFile: program, atomically: true, encoding: .utf8)
+            try FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: program)
+            let error = await #expect(throws: HeraldTestError.self) {
+                try await RunningService(HeraldBinary(path: program), options: [], folder: folder, patience: patience)
+            }
+            words = error?.description ?? ""
+            #expect(words.contains("not ready after \(patience) s: "))
+            #expect(!FileManager.default.fileExists(atPath: folder))
         }
-        #expect(error?.description.contains("not ready after 1 s: waiting for the disk") == true)
-        #expect(!FileManager.default.fileExists(atPath: folder))
+        #expect(words.contains(" s: waiting for the disk"))
     }
 
     @Test func `a wait that is over, and a wrong name of an app, are explained`() async throws {
