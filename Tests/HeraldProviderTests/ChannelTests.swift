@@ -61,7 +61,7 @@ struct `a client's channels` {
             configuration.port = proxy.port
             configuration.connections.pingBusyAfter = .milliseconds(200)
             // More than a machine that is busy with other tests takes for an answer.
-            configuration.connections.pingTimeout = .seconds(3)
+            configuration.connections.pingTimeout = .seconds(20)
             configuration.retry.repeatsAmbiguous = true
             // As a journal says it, which knows notifications alone.
             configuration.resolver = { _ in .neverArrived }

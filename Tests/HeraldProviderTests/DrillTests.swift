@@ -163,7 +163,7 @@ struct `a client on a bad day` {
         try await TestService.run { service in
             service.start(kind, share: 0.02)
             var configuration = service.configuration
-            configuration.timeout = .seconds(5)
+            if case .silence = kind { configuration.timeout = .seconds(20) }
             try await withProviderClient(configuration) { client in
                 let outcome = try await send(client, service)
                 #expect(!outcome.failed.isEmpty)
@@ -181,7 +181,7 @@ struct `a client on a bad day` {
         try await TestService.run { service in
             service.start(kind, share: 0.02)
             var configuration = service.configuration
-            configuration.timeout = .seconds(5)
+            if case .silence = kind { configuration.timeout = .seconds(20) }
             configuration.retry.firstPause = .milliseconds(10)
             configuration.retry.reserve = 5000
             // Every drop takes with it what is on the connection.

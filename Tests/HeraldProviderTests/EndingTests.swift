@@ -141,8 +141,8 @@ struct `a send without an answer` {
             #expect(error?.code == .timedOut && error?.mayHaveArrived == false)
             let start = ContinuousClock.now
             await client.shutdown()
-            // An attempt to connect may take 30 seconds. Almost all of them are left to a busy machine.
-            #expect(ContinuousClock.now - start < .seconds(25))
+            // An attempt to connect may take ten minutes. Four of them are left to a busy machine.
+            #expect(ContinuousClock.now - start < .seconds(240))
         }
         for filler in fillers { try await filler.close() }
         try await server.close()

@@ -16,6 +16,8 @@ import Synchronization
 /// A gateway on a real port, with TLS, that keeps a ledger of what it accepted.
 final class TestService: Sendable {
     static let topic = Topic("com.example.app")
+    /// On a busy machine everything takes longer.
+    static let patience = Duration.seconds(600)
 
     let trust: TestTrust
     let key: TestProviderKey
@@ -42,9 +44,13 @@ final class TestService: Sendable {
         let quiet = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         drills = DrillService(clock: trust.clock, logger: quiet)
         var configuration = GatewayConfiguration(host: "127.0.0.1", port: 0, environment: .production)
-        // A busy machine takes long for handshakes and first requests.
-        configuration.listener.handshakeTimeout = .seconds(600)
-        configuration.listener.unknownAge = .seconds(600)
+        configuration.listener.handshakeTimeout = Self.patience
+        configuration.listener.unknownAge = Self.patience
+        configuration.timeouts.preface = Self.patience
+        configuration.timeouts.write = Self.patience
+        configuration.http2.bodyTimeout = Self.patience
+        configuration.http2.replyTimeout = Self.patience
+        configuration.http2.settingsTimeout = Self.patience
         if let streams { configuration.http2.concurrentStreams = streams }
         gateway = Gateway(
             configuration: configuration,
@@ -86,10 +92,10 @@ final class TestService: Sendable {
             credential: .key(pem: Array(key.secret.pemRepresentation.utf8), id: key.id, team: key.team),
             authorities: FileManager.default.contents(atPath: trust.path + "/ca.pem").map { Array($0) }
         )
-        // Both ends share a machine that may be busy with other tests; a test of these limits sets its own.
-        configuration.timeout = .seconds(600)
-        configuration.totalTimeout = .seconds(600)
-        configuration.connections.pingTimeout = .seconds(60)
+        // A test of these limits sets its own.
+        configuration.timeout = Self.patience
+        configuration.totalTimeout = Self.patience
+        configuration.connections.pingTimeout = Self.patience
         return configuration
     }
 

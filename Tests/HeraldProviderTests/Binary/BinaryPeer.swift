@@ -42,6 +42,9 @@ final class BinaryPeer: Sendable {
         var connections = 0
     }
 
+    /// On a busy machine everything takes longer.
+    private static let patience = Duration.seconds(240)
+
     let trust: TestTrust
     let port: Int
     private let channel: any Channel
@@ -86,7 +89,7 @@ final class BinaryPeer: Sendable {
         try await channel.close()
     }
 
-    /// A client's configuration, in a hurry.
+    /// A client's configuration, in a hurry to confirm.
     func configuration() async throws -> BinaryClientConfiguration {
         var configuration = BinaryClientConfiguration(
             host: "localhost",
@@ -94,6 +97,7 @@ final class BinaryPeer: Sendable {
             certificate: Array(try await trust.provider("com.example.app").pem.utf8),
             authorities: FileManager.default.contents(atPath: trust.path + "/ca.pem").map { Array($0) }
         )
+        (configuration.timeout, configuration.totalTimeout) = (Self.patience, Self.patience)
         configuration.confirmAfter = .milliseconds(20)
         configuration.firstPause = .milliseconds(1)
         configuration.longestPause = .milliseconds(10)
