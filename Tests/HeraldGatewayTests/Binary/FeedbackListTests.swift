@@ -1,4 +1,5 @@
 import HeraldIdentity
+import HeraldListener
 import HeraldMailbox
 import HeraldModel
 import HeraldTestSupport
@@ -14,6 +15,9 @@ import Testing
 
 /// Both listeners on real ports, with TLS.
 private final class ServedBinary: Sendable {
+    /// On a busy machine everything takes longer.
+    private static let patience = Duration.seconds(240)
+
     let binary: BinaryGateway
     let ports: (binary: Int, feedback: Int)
     let trust: TestTrust
@@ -25,9 +29,14 @@ private final class ServedBinary: Sendable {
     ) async throws {
         trust = fixture.trust
         var feedback = FeedbackConfiguration(host: "127.0.0.1", port: 0, environment: .production)
+        feedback.listener.handshakeTimeout = Self.patience
+        feedback.listener.unknownAge = Self.patience
+        (feedback.write, feedback.confirmation) = (Self.patience, Self.patience)
         configure(&feedback)
+        var configuration = BinaryConfiguration(host: "127.0.0.1", port: 0, environment: .production)
+        (configuration.shutdown, configuration.stopDrain) = (Self.patience, Self.patience)
         binary = BinaryGateway(
-            binary: BinaryConfiguration(host: "127.0.0.1", port: 0, environment: .production),
+            binary: configuration,
             feedback: feedback,
             group: MultiThreadedEventLoopGroup.singleton,
             contexts: BinaryGateway.Contexts(
