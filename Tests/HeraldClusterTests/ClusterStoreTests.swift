@@ -51,7 +51,13 @@ extension StoreEngine {
         let partitions = try #require(Partitions(count: 1))
         let streams = ClusterStreams(jetStream, replicas: 1)
         let cluster = try await streams.open(partitions, at: clock.now(), changes)
-        return try await ClusterFixture(log: log.of(cluster.incarnation), cluster: cluster, clock: clock) {
+        // A server on a busy machine answers late; every write that shall fail takes so long, too.
+        return try await ClusterFixture(
+            log: log.of(cluster.incarnation),
+            cluster: cluster,
+            clock: clock,
+            deadline: .seconds(10)
+        ) {
             for stream in LogStream.all(of: partitions) { try? await jetStream.deleteStream(stream.name) }
             await connection.close()
         }
@@ -67,6 +73,7 @@ private final class ClusterFixture: StoreFixture {
     private let log: InterruptedLog
     private let cluster: ClusterRecord
     private let clock: any WallClock
+    private let deadline: Duration
     private let journal: MemoryStore
     private let current: Mutex<ClusterStore>
     private let end: @Sendable () async -> Void
@@ -77,25 +84,30 @@ private final class ClusterFixture: StoreFixture {
         log: any ReplicatedLog,
         cluster: ClusterRecord,
         clock: any WallClock,
+        deadline: Duration = .seconds(2),
         end: @escaping @Sendable () async -> Void = {}
     ) async throws {
         self.log = InterruptedLog(log)
         self.cluster = cluster
         self.clock = clock
+        self.deadline = deadline
         self.end = end
         journal = MemoryStore(clock: clock)
-        current = Mutex(try await ClusterFixture.open(self.log, cluster, clock: clock, journal: journal))
+        current = Mutex(
+            try await ClusterFixture.open(self.log, cluster, clock: clock, deadline: deadline, journal: journal)
+        )
     }
 
     private static func open(
         _ log: any ReplicatedLog,
         _ cluster: ClusterRecord,
         clock: any WallClock,
+        deadline: Duration,
         journal: any JournalStore
     ) async throws -> ClusterStore {
         var configuration = ClusterMailboxConfiguration()
-        configuration.deadline = .seconds(2)
-        configuration.retry = .milliseconds(50)
+        configuration.deadline = deadline
+        configuration.retry = deadline / 40
         let store = ClusterStore(
             configuration: configuration,
             log: log,
@@ -111,7 +123,7 @@ private final class ClusterFixture: StoreFixture {
     }
 
     func restart() async throws {
-        let store = try await ClusterFixture.open(log, cluster, clock: clock, journal: journal)
+        let store = try await ClusterFixture.open(log, cluster, clock: clock, deadline: deadline, journal: journal)
         current.withLock { current in
             current.close()
             current = store

@@ -6,9 +6,11 @@ extension Logger {
 }
 
 extension ReplicatedLog {
-    /// ``append(_:to:_:)`` as an async call.
+    /// ``append(_:to:_:)`` as an async call, which has time on a busy machine.
     func append(_ message: LogMessage, to stream: LogStream) async -> AppendOutcome {
-        await withCheckedContinuation { continuation in
+        var message = message
+        message.answerTime = .seconds(240)
+        return await withCheckedContinuation { continuation in
             append(message, to: stream) { continuation.resume(returning: $0) }
         }
     }

@@ -9,6 +9,9 @@ import Testing
 @Suite(.timeLimit(.minutes(5))) struct NATSConnectionTests {
     private typealias Event = NATSConnection.Event
 
+    /// On a busy machine everything takes longer.
+    private static let patience = Duration.seconds(240)
+
     /// Runs a connection to the server; the body gets its events in order.
     private func connect(
         _ server: ScriptedServer,
@@ -19,9 +22,8 @@ import Testing
             servers: [NATSServerAddress(host: "127.0.0.1", port: server.port)],
             name: "test"
         )
-        // A busy machine runs the scripted server late.
-        configuration.limits.connectTimeout = .seconds(240)
-        configuration.limits.pingInterval = .seconds(240)
+        configuration.limits.connectTimeout = Self.patience
+        configuration.limits.pingInterval = Self.patience
         try change(&configuration)
         let (events, continuation) = AsyncStream.makeStream(of: NATSConnection.Event.self)
         let connection = try NATSConnection(
@@ -43,7 +45,7 @@ import Testing
     private func publish(
         _ connection: NATSConnection,
         _ subject: String,
-        within time: Duration = .seconds(60)
+        within time: Duration = patience
     ) async -> PublishOutcome {
         await withCheckedContinuation { continuation in
             JetStream(connection).publish(ByteBuffer(string: "x"), to: subject, within: time) {
@@ -54,7 +56,7 @@ import Testing
 
     private func request(_ connection: NATSConnection, _ subject: String) async -> Result<NATSMessage, NATSError> {
         await withCheckedContinuation { continuation in
-            connection.request(ByteBuffer(string: "x"), to: subject, within: .seconds(60)) {
+            connection.request(ByteBuffer(string: "x"), to: subject, within: Self.patience) {
                 continuation.resume(returning: $0)
             }
         }
@@ -279,9 +281,8 @@ import Testing
                 }
             }
         } body: { server in
-            // On a busy machine the scripted server is silent for longer than a real one.
             try await connect(server) {
-                $0.limits.consumerHeartbeat = .seconds(240)
+                $0.limits.consumerHeartbeat = Self.patience
             } body: { connection, events in
                 _ = await events.next()
                 let (steps, continuation) = AsyncStream.makeStream(of: String.self)

@@ -37,11 +37,14 @@ package final class NATSServer: Sendable {
             }
             return (running.port, "a\(running.accounts)")
         }
-        let configuration = NATSConfiguration(
+        var configuration = NATSConfiguration(
             servers: [NATSServerAddress(host: "127.0.0.1", port: port)],
             name: account,
             credential: .password(user: account, password: account)
         )
+        // On a busy machine everything takes longer.
+        configuration.limits.connectTimeout = .seconds(240)
+        configuration.limits.pingInterval = .seconds(240)
         let (connected, isConnected) = AsyncStream.makeStream(of: Void.self)
         let loop = MultiThreadedEventLoopGroup.singleton.next()
         let connection = try NATSConnection(
