@@ -37,7 +37,7 @@ struct Engine: Sendable, CustomTestStringConvertible {
         _ body: (RelayStore, DatabaseAddress) async throws -> Void
     ) async throws {
         try await lend { address in
-            let store = try RelayStore.open(address, tables: tables)
+            let store = try RelayStore.patient(address, tables: tables)
             do {
                 try await body(store, address)
             } catch {
@@ -94,7 +94,23 @@ final class PostgresServer: Sendable {
             guard !bytes.isEmpty else { throw RelayStoreError(.unusable, "the PostgreSQL of the tests does not start") }
             line += String(decoding: bytes, as: UTF8.self)
         }
-        return (line.trimmingCharacters(in: .newlines), input, 0)
+        let address = line.trimmingCharacters(in: .newlines)
+        return (address.replacing("/herald?", with: "/herald?connect_timeout=240&"), input, 0)
+    }
+}
+
+extension PostgresLimits {
+    /// On a busy machine everything takes longer.
+    static var patient: PostgresLimits {
+        PostgresLimits(lock: .seconds(240), statement: .seconds(240), answer: .seconds(300), begin: .seconds(240))
+    }
+}
+
+extension RelayStore {
+    /// Opens a database whose server may be slow.
+    static func patient(_ place: DatabaseAddress, tables: TableNames = TableNames()) throws -> RelayStore {
+        guard case .postgresql(let address) = place else { return try RelayStore.open(place, tables: tables) }
+        return RelayStore(PostgresDatabase(address: address, tables: tables, limits: .patient))
     }
 }
 

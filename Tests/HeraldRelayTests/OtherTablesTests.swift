@@ -26,7 +26,7 @@ import Testing
             let tables = try TableNames(prefix: "herald_")
             #expect(tables.schemaCommand == hint)
             for statement in RelaySchema.statements(store.database.dialect, tables) { try await store.run(statement) }
-            let prefixed = try RelayStore.open(address, tables: tables)
+            let prefixed = try RelayStore.patient(address, tables: tables)
             #expect(try await prefixed.prepare() == [])
             try await use(prefixed, tables)
             #expect(try await store.run("SELECT id, name FROM devices").first?.map(\.text) == ["7", "phone"])

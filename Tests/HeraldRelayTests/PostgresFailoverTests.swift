@@ -8,7 +8,7 @@ import Testing
     private let database: PostgresDatabase
 
     init() throws {
-        database = PostgresDatabase(address: try PostgresServer.shared.database())
+        database = PostgresDatabase(address: try PostgresServer.shared.database(), limits: .patient)
     }
 
     /// The server's process for the connection.
@@ -71,12 +71,13 @@ import Testing
     @Test func `the listener follows the other connection`() async throws {
         var changes = database.changes { _ in Issue.record("does not listen") }.makeAsyncIterator()
         await changes.next()
-        await changes.next()
-        _ = try? await database.read {
-            _ = try $0.runOnce("DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = '57P01'; END $$", [])
+        // Without a row: it listens, or has connected anew. Once at most it begins to listen without a loss.
+        for _ in 1...2 {
+            _ = try? await database.read {
+                _ = try $0.runOnce("DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = '57P01'; END $$", [])
+            }
+            await changes.next()
         }
-        // Without a row: it connected anew.
-        await changes.next()
         await database.close()
     }
 
@@ -107,7 +108,7 @@ import Testing
     @Test func `a queue behind a pooler is looked at, and that is told once`() async throws {
         let address = PostgresServer.pooled(try PostgresServer.shared.database())
         let (reasons, reason) = AsyncStream.makeStream(of: String.self)
-        let pooled = PostgresDatabase(address: address)
+        let pooled = PostgresDatabase(address: address, limits: .patient)
         var changes = pooled.changes { reason.yield($0) }.makeAsyncIterator()
         for _ in 0..<3 { await changes.next() }
         reason.finish()

@@ -12,8 +12,8 @@ import Testing
         body: (_ owner: RelayStore, _ other: RelayStore) async throws -> Void
     ) async throws {
         let address = try PostgresServer.shared.database()
-        let owner = try RelayStore.open(.postgresql(address))
-        let other = try RelayStore.open(.postgresql(address.replacing("//herald@", with: "//\(role)@")))
+        let owner = try RelayStore.patient(.postgresql(address))
+        let other = try RelayStore.patient(.postgresql(address.replacing("//herald@", with: "//\(role)@")))
         func close() async {
             await owner.close()
             await other.close()

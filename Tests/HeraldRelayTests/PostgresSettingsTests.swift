@@ -30,7 +30,7 @@ import Testing
 
     /// A queue with a policy for its rows, and the role `odd`.
     private func owner() async throws -> RelayStore {
-        let owner = try RelayStore.open(.postgresql(address))
+        let owner = try RelayStore.patient(.postgresql(address))
         try await owner.prepare()
         // Another test may have made it.
         try await owner.run(
@@ -90,7 +90,7 @@ import Testing
         let owner = try await owner()
         for setting in PostgresSettingsTests.settings {
             try await owner.run("ALTER ROLE odd IN DATABASE \(try #require(database)) SET \(setting)")
-            let store = try RelayStore.open(.postgresql(odd(isPooled)))
+            let store = try RelayStore.patient(.postgresql(odd(isPooled)))
             do {
                 try await useQueue(store)
             } catch {
@@ -114,7 +114,9 @@ import Testing
         for setting in PostgresSettingsTests.settings {
             try await owner.run("ALTER DATABASE \(try #require(database)) SET \(setting)")
         }
-        let store = try RelayStore.open(.postgresql(odd(isPooled)))
+        // The usual limits, but for time to begin.
+        let limits = PostgresLimits(begin: PostgresLimits.patient.begin)
+        let store = RelayStore(PostgresDatabase(address: odd(isPooled), limits: limits))
         try await useQueue(store)
         let names = [
             "TimeZone", "statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout",
@@ -133,7 +135,7 @@ import Testing
 
     @Test func `a policy for rows is told`() async throws {
         let owner = try await owner()
-        let store = try RelayStore.open(.postgresql(odd(false)))
+        let store = try RelayStore.patient(.postgresql(odd(false)))
         #expect(try await store.prepare().map { $0.hasPrefix("row-level security is on for push_queue") } == [true])
         #expect(try await owner.prepare() == [])
         await store.close()
@@ -145,7 +147,7 @@ import Testing
         try await owner.run(
             "ALTER ROLE odd IN DATABASE \(try #require(database)) SET default_transaction_read_only = on"
         )
-        let store = try RelayStore.open(.postgresql(odd(false)))
+        let store = try RelayStore.patient(.postgresql(odd(false)))
         #expect(try await store.prepare().first == "the relay cannot write: \(PostgresConnection.readOnly)")
         let error = await #expect(throws: RelayStoreError.self) { try await store.claim() }
         #expect(error?.code == .unavailable && error?.message.hasSuffix(PostgresConnection.readOnly) == true)
@@ -159,7 +161,7 @@ import Testing
     @Test func `what other clients of a pooler set does not reach the relay, and the relay sets nothing for them`()
         async throws
     {
-        let store = try RelayStore.open(.postgresql(PostgresServer.pooled(address)))
+        let store = try RelayStore.patient(.postgresql(PostgresServer.pooled(address)))
         try await store.prepare()
         // As many as there are sessions, so that each has one of its own.
         let others = try (0..<2).map { _ in try PostgresConnection(PostgresServer.pooled(address)) }
@@ -185,15 +187,15 @@ import Testing
             try other.command("COMMIT")
         }
         // The relay's statements wait for longer than the others' may.
-        let owner = try RelayStore.open(.postgresql(address))
-        async let holds = owner.run(
-            "DO $$ BEGIN LOCK TABLE push_queue IN ACCESS EXCLUSIVE MODE; PERFORM pg_sleep(1); END $$"
-        )
-        let held = "SELECT count(*) FROM pg_locks WHERE mode = 'AccessExclusiveLock' AND granted AND \(own)"
-        while try values(held)[0] == "0" { await Task.yield() }
-        try await useQueue(store)
-        _ = try await holds
-        await owner.close()
+        let (holder, watcher) = (try PostgresConnection(address), try PostgresConnection(address))
+        try holder.command("BEGIN")
+        try holder.command("LOCK TABLE push_queue IN ACCESS EXCLUSIVE MODE")
+        let waiting = Task { try await useQueue(store) }
+        let waits = "SELECT 1 FROM pg_locks WHERE NOT granted AND \(own)"
+        while try watcher.runOnce(waits, []).rows.isEmpty { await Task.yield() }
+        _ = try holder.runOnce("SELECT pg_sleep(1)", [])
+        try holder.command("COMMIT")
+        try await waiting.value
         await store.close()
     }
 }

@@ -8,7 +8,7 @@ import Testing
     /// Makes a failed row, and runs a command while a transaction that queues it again is open.
     private func expectUntouched(_ command: @escaping @Sendable (RelayStore) async throws -> Int) async throws {
         let address = try PostgresServer.shared.database()
-        let store = try RelayStore.open(.postgresql(address))
+        let store = try RelayStore.patient(.postgresql(address))
         try await store.prepare()
         let id = try await store.queue()
         _ = try await store.finish(try #require(try await store.claim().first), .final(.failed, reason: "Because"))
