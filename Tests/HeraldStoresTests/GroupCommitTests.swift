@@ -16,9 +16,12 @@ struct GroupCommitTests {
     }
 
     @Test func `requests during a slow commit share the next one`() async throws {
-        let (fixture, scene) = try scene { $0.commitDelay = .milliseconds(100) }
-        for number in 1...2000 as ClosedRange<UInt64> {
-            scene.store.put(Envelope(scene.notification(number, to: StoreScene.slot(number))), reason: .power, tag: nil)
+        let (fixture, scene) = try scene { _ in }
+        try await fixture.together {
+            for number in 1...2000 as ClosedRange<UInt64> {
+                let envelope = Envelope(scene.notification(number, to: StoreScene.slot(number)))
+                scene.store.put(envelope, reason: .power, tag: nil)
+            }
         }
         await scene.witness.wait { $0.stored.count == 2000 }
         #expect(fixture.sqlite.statistics.commits <= 10)
@@ -27,14 +30,24 @@ struct GroupCommitTests {
     }
 
     @Test func `ten thousand registrations at once take few commits`() async throws {
-        let (fixture, scene) = try scene { $0.commitDelay = .milliseconds(20) }
+        let (fixture, scene) = try scene { _ in }
+        let (began, beganContinuation) = AsyncStream.makeStream(of: Void.self)
+        let gate = Gate()
+        async let busy: Void = fixture.sqlite.change { _, _ in
+            beganContinuation.yield()
+            gate.wait()
+        }
+        for await _ in began { break }
         try await withThrowingTaskGroup(of: Void.self) { group in
             for device in 1...10_000 as ClosedRange<UInt64> {
                 group.addTask { _ = try await scene.store.register(StoreScene.slot(device), at: scene.now) }
             }
+            while fixture.sqlite.pendingWrites <= 10_000 { await Task.yield() }
+            gate.open()
             try await group.waitForAll()
         }
-        #expect(fixture.sqlite.statistics.changes == 10_000)
+        try await busy
+        #expect(fixture.sqlite.statistics.changes == 10_001)
         #expect(fixture.sqlite.statistics.commits < 400)
         await fixture.close()
     }

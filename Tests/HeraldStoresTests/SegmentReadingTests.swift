@@ -12,15 +12,20 @@ struct SegmentReadingTests {
     /// The expected content of the slots.
     private final class Ledger: Sendable {
         private let numbers = Mutex<[UInt64: UInt64]>([:])
+        private let readers = Mutex<Set<Int>>([])
         private let over = Mutex(false)
 
         /// For each slot, the number of the last reported notification, or one past that of the last removed one.
         var newest: [UInt64: UInt64] { numbers.withLock { $0 } }
+        /// How many readers have read.
+        var readerCount: Int { readers.withLock { $0.count } }
         var isOver: Bool { over.withLock { $0 } }
 
         func note(_ new: [UInt64: UInt64]) {
             numbers.withLock { $0.merge(new) { max($0, $1) } }
         }
+
+        func noteRead(by reader: Int) { readers.withLock { _ = $0.insert(reader) } }
 
         func end() { over.withLock { $0 = true } }
     }
@@ -186,10 +191,11 @@ struct SegmentReadingTests {
         await scene.witness.wait { $0.stored.count == 400 }
         let first = Set(steady.compactMap { store.index.entry(StoreScene.slot($0))?.position })
         try await withThrowingTaskGroup(of: Int.self) { group in
-            for _ in 0..<3 {
+            for reader in 0..<3 {
                 group.addTask {
                     var reads = 0
                     while !ledger.isOver {
+                        defer { ledger.noteRead(by: reader) }
                         let slots = (0..<400 as Range<UInt64>).shuffled().prefix(40)
                         let known = ledger.newest
                         let found = try await store.waiting(in: (steady + slots).map { StoreScene.slot($0) })
@@ -207,7 +213,9 @@ struct SegmentReadingTests {
                 }
             }
             var number: UInt64 = 1000
-            for round in 0..<300 {
+            var round = 0
+            // On a busy machine a reader may begin late.
+            while round < 300 || ledger.readerCount < 3 {
                 let count = scene.witness.heard.stored.count
                 var put: [UInt64: UInt64] = [:]
                 for slot in (0..<400 as Range<UInt64>).shuffled().prefix(60) where slot % 10 != 0 {
@@ -224,6 +232,7 @@ struct SegmentReadingTests {
                 let target = count + put.count
                 await scene.witness.wait { $0.stored.count >= target }
                 ledger.note(put)
+                round += 1
             }
             ledger.end()
             for try await reads in group { #expect(reads > 0) }
