@@ -51,7 +51,7 @@ import Testing
             var request = HTTPClientRequest(url: base + "/v1/events?want=problems,lines")
             request.headers.add(name: "authorization", value: bearer)
             request.headers.add(name: "last-event-id", value: "9")
-            let response = try await HTTPClient.shared.execute(request, timeout: .minutes(1))
+            let response = try await HTTPClient.shared.execute(request, timeout: .minutes(5))
             #expect(response.headers.first(name: "content-type") == "text/event-stream")
             var text = ""
             for try await part in response.body {
@@ -72,7 +72,7 @@ import Testing
         try await harness.withPort { base in
             var request = HTTPClientRequest(url: base + "/v1/events?want=status,counts,caught,lines")
             request.headers.add(name: "authorization", value: bearer)
-            let response = try await HTTPClient.shared.execute(request, timeout: .minutes(1))
+            let response = try await HTTPClient.shared.execute(request, timeout: .minutes(5))
             var text = ""
             var isChanged = false
             for try await part in response.body {

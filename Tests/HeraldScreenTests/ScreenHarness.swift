@@ -8,7 +8,12 @@ import NIOHTTP1
 /// A screen that listens while a test asks it things.
 struct ScreenHarness {
     let device = MadeUpDevice()
-    var configuration = ScreenConfiguration(port: 0)
+    var configuration = {
+        var configuration = ScreenConfiguration(port: 0)
+        // On a busy machine everything takes longer.
+        configuration.requestTimeout = .seconds(240)
+        return configuration
+    }()
 
     /// An answer: its status, its fields, and its body as text.
     struct Answer {
