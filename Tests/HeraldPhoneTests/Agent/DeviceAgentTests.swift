@@ -10,7 +10,7 @@ import Testing
 @Suite(.timeLimit(.minutes(10))) struct DeviceAgentTests {
     private let all = Set(NotificationKind.allCases)
 
-    private func agent(_ folder: TemporaryFolder, _ limits: ProgramLimits = ProgramLimits()) throws -> DeviceAgent {
+    private func agent(_ folder: TemporaryFolder, _ limits: ProgramLimits = .patient) throws -> DeviceAgent {
         try DeviceAgent(
             connection: DetachedConnection(),
             device: "d1",
@@ -296,7 +296,7 @@ import Testing
 
     @Test func `a program that waits for its turn is ended too`() async throws {
         let folder = try TemporaryFolder()
-        var limits = ProgramLimits()
+        var limits = ProgramLimits.patient
         limits.atOnce = 1
         let agent = try agent(folder, limits)
         let script = "echo x >> runs; until [ -e go ]; do sleep 0.05; done"
