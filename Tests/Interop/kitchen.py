@@ -11,7 +11,7 @@ import urllib.error
 import urllib.request
 
 from agents import Agent, Local
-from service import HERALD, PATIENCE, ROOT, eventually
+from service import HERALD, PATIENCE, ROOT, eventually, free_port
 
 APP = "com.example.kitchen"
 BUNDLE = ROOT / "Examples" / "KitchenTimer" / "KitchenTimer.app"
@@ -27,9 +27,9 @@ class Running:
         self.process = None
         self.url = None
 
-    def start(self, port=0):
+    def start(self, port=None):
         self.process = subprocess.Popen(
-            [*self.command, "--port", str(port)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            [*self.command, "--port", str(port or free_port())], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
             env={**os.environ, "KITCHEN_CODE": CODE},
         )
         self.lines = queue.Queue()

@@ -5,6 +5,8 @@ import socketserver
 import threading
 from http.server import BaseHTTPRequestHandler
 
+from service import free_port
+
 
 class MadeUpServer:
     """A server on a free port of the loopback; `handler` is a `MadeUpRequest`, whose `service` is this."""
@@ -14,8 +16,9 @@ class MadeUpServer:
         self._handler = type("Handler", (handler,), {"service": self})
         self._watchers = set()
         self._lock = threading.Lock()
-        self._start(0)
-        self.port = self._server.server_address[1]
+        # It is listened on again after an end: the system gives nobody else this port meanwhile.
+        self.port = free_port()
+        self._start(self.port)
 
     def _start(self, port):
         class Server(socketserver.ThreadingTCPServer):

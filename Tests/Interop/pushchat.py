@@ -13,7 +13,7 @@ import urllib.request
 from agents import Agent
 from relay import Relay, SQLiteQueue, asking
 from selenium.webdriver.common.keys import Keys
-from service import HERALD, PATIENCE, ROOT, eventually
+from service import HERALD, PATIENCE, ROOT, eventually, free_port
 
 APP = "com.example.pushchat"
 BUNDLE = ROOT / "Examples" / "PushChat" / "PushChat.app"
@@ -29,10 +29,10 @@ class Server:
         self.process = None
         self.url = None
 
-    def start(self, port=0, *options):
+    def start(self, port=None, *options):
         self.process = subprocess.Popen(
             [
-                PUSHCHAT, "--database", self.database.path, "--queue", self.queue, "--port", str(port),
+                PUSHCHAT, "--database", self.database.path, "--queue", self.queue, "--port", str(port or free_port()),
                 "--sweep-every", "1", *options,
             ],
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,

@@ -10,7 +10,7 @@ from cutting_proxy import CuttingProxy
 from parties import OTHER, dead_app
 from provider import Device, away_device
 from relay import PAYLOAD, TOPIC, asking, fill
-from service import PATIENCE, eventually, herald
+from service import PATIENCE, eventually, free_port, herald
 
 ROWS = 500
 
@@ -126,13 +126,13 @@ def test_a_killed_relay_looks_up_the_outcome_of_its_rows(service, queue, relay):
 
 
 @pytest.mark.slow
-def test_a_restarted_service_gets_each_row_once(service, queue, relay):
+def test_a_restarted_service_gets_each_row_once(fresh, queue, relay):
+    service = fresh("--binary-port", str(free_port())).start()
     prepare(queue, away_device(service).token, 3000)
     begin(relay, *binary(service))
     eventually(lambda: queue.count("sent") > 0)
-    ports = ["--binary-port", service.listeners["binary"]]
     assert service.stop() == 0
-    service.start(*map(str, ports))
+    service.start()
     queue.drained(timeout=2 * PATIENCE)
     assert queue.count("sent") == 3000 and traced(queue)
     assert set(taken(service, queue).values()) == {1}

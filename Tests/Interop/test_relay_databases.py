@@ -1,7 +1,6 @@
 """The relay on PostgreSQL as it is run: behind PgBouncer in transaction mode, and with a failover behind one address."""
 
 import json
-import socket
 import threading
 
 import psycopg
@@ -10,7 +9,7 @@ import pytest
 from cutting_proxy import CuttingProxy
 from provider import away_device
 from relay import PostgresQueue, PostgresServer, Relay, check, fill, sending
-from service import PATIENCE, TOPIC, eventually, herald
+from service import PATIENCE, TOPIC, eventually, free_port, herald
 
 
 @pytest.fixture
@@ -78,11 +77,6 @@ def test_two_relays_share_a_pooler_with_others(shared, relays):
     finally:
         stop.set()
         server.close()
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return listener.getsockname()[1]
 
 
 @pytest.mark.slow

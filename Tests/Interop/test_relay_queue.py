@@ -13,7 +13,7 @@ from commands import one_line
 from parties import dead_app, new_id
 from provider import away_device, listening_device
 from relay import PAYLOAD, PostgresServer, Relay, SQLiteQueue, sending
-from service import PATIENCE, TOPIC, eventually, herald
+from service import PATIENCE, TOPIC, eventually, free_port, herald
 
 NOBODY = "ab" * 32
 
@@ -300,17 +300,16 @@ def test_the_feedback_service_is_read(fresh, queue, start):
 
 @pytest.mark.slow
 def test_an_unreachable_service_is_tried_until_it_returns(fresh, queue, start):
-    service = fresh().start()
+    service = fresh("--api-port", str(free_port())).start()
     device = listening_device(service)
     relay = start("--topic", TOPIC, *sending(service), "--unhealthy-after", "1s")
-    port = service.listeners["api"]
     device.stop()
     service.stop()
     ids = [queue.insert(device_token=device.token, payload=text()) for _ in range(5)]
     health = eventually(lambda: (answer := relay.get("/health"))[0] == 503 and answer, timeout=PATIENCE)
     assert "oldest unsent row" in json.loads(health[1])["problems"][0]
     assert {queue.row(id)["status"] for id in ids} == {"queued"}
-    service.start("--api-port", str(port))
+    service.start()
     assert {row["status"] for row in queue.done(*ids, timeout=PATIENCE)} == {"sent"}
     eventually(lambda: relay.get("/health")[0] == 200, timeout=PATIENCE)
 

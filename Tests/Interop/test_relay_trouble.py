@@ -11,7 +11,7 @@ import pytest
 from parties import dead_app
 from provider import away_device
 from relay import PostgresServer, Relay, check, fill, received, sending
-from service import PATIENCE, TOPIC, eventually, herald
+from service import PATIENCE, TOPIC, eventually, free_port, herald
 
 #: The number of dead tokens that the breaker allows in ten minutes.
 ALLOWANCE = 20
@@ -198,7 +198,7 @@ def test_an_expired_row_in_doubt_without_a_journal_has_an_unknown_outcome(fresh,
 
 
 def test_a_restarted_service_is_queried_with_its_new_token(fresh, queue, relay):
-    service = fresh().start()
+    service = fresh("--api-port", str(free_port()), "--console-port", str(free_port())).start()
     token = away_device(service).token
     relay.options = ["--topic", TOPIC, *map(str, sending(service))]
     relay.start()
@@ -208,10 +208,9 @@ def test_a_restarted_service_is_queried_with_its_new_token(fresh, queue, relay):
         lambda: (rows := queue.run("SELECT apns_id FROM push_queue WHERE apns_id IS NOT NULL")) and len(rows) == 10 and rows
     )
     eventually(lambda: all("answer withheld" in states(service, row["apns_id"]) for row in rows))
-    ports = ["--api-port", str(service.listeners["api"]), "--console-port", str(service.listeners["console"])]
     before = (service.data / "run" / "admin.token").read_text()
     service.kill()
-    service.start(*ports)
+    service.start()
     assert (service.data / "run" / "admin.token").read_text() != before
     done = queue.done(*ids, timeout=PATIENCE)
     assert {row["status"] for row in done} == {"sent"}
