@@ -103,7 +103,8 @@ class Desktop:
 
     def _remote(self, order, check=True):
         result = subprocess.run(
-            [PYTHON, "-c", REMOTE], input=json.dumps(order), env=self.environment, capture_output=True, text=True, timeout=30
+            [PYTHON, "-c", REMOTE], input=json.dumps(order), env=self.environment, capture_output=True, text=True,
+            timeout=PATIENCE,
         )
         if result.returncode != 0:
             assert not check, result.stderr

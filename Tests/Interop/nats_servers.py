@@ -168,22 +168,22 @@ class NATSServer:
     def resume(self):
         os.kill(self.pid, signal.SIGCONT)
 
-    def ask(self, path):
+    def ask(self, path, timeout=PATIENCE):
         """The answer of its monitoring port: `varz`, `jsz?streams=true`, `healthz`."""
-        with urllib.request.urlopen(f"{self.monitor}/{path}", timeout=5) as answer:
+        with urllib.request.urlopen(f"{self.monitor}/{path}", timeout=timeout) as answer:
             return json.load(answer)
 
     def is_healthy(self):
         """Whether it runs, knows a leader of the cluster, and has caught up with what it keeps."""
         try:
-            return self.ask("healthz")["status"] == "ok"
+            return self.ask("healthz", timeout=5)["status"] == "ok"
         except (OSError, ValueError):
             return False
 
     def jetstream(self):
         """JetStream's state, as the monitoring port shows it; empty if it does not answer."""
         try:
-            return self.ask("jsz?streams=true")
+            return self.ask("jsz?streams=true", timeout=5)
         except (OSError, ValueError):
             return {}
 

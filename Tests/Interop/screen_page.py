@@ -199,6 +199,7 @@ class Page:
         options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
         # The path keeps selenium from looking for a driver elsewhere.
         self.driver = webdriver.Chrome(options=options, service=Driver("/usr/bin/chromedriver"))
+        self.driver.set_script_timeout(PATIENCE)
 
     def close(self):
         self.driver.quit()

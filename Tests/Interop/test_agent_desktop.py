@@ -99,7 +99,7 @@ class Agent:
         id = new_id()
         with Provider(self.service, certificate=self.certificate) as provider:
             assert provider.push(self.token, payload, id=id, **named).status == 200
-        herald("agent", "shown", id, "--wait", "20", "--folder", self.folder)
+        herald("agent", "shown", id, "--wait", str(PATIENCE), "--folder", self.folder)
         return id
 
     def response(self, id):

@@ -51,7 +51,7 @@ def test_an_app_registers_and_receives(device, local, push):
     token = registered(local)
     # In the background it is shown, and the app hears when the user opens it.
     id = push(token, {"aps": {"alert": "hello"}, "n": 1})
-    assert local.ask("shown", apns_id=id, wait=30)["shown"]["body"] == "hello"
+    assert local.ask("shown", apns_id=id, wait=PATIENCE)["shown"]["body"] == "hello"
     (shown,) = local.ask("device")["device"]["notifications"]
     assert local.ask("tap", notification=shown["id"])["ok"]
     opened = local.event("notification")

@@ -25,11 +25,11 @@ def curl(service, *options, path=PATH):
     """One request by curl: (status, fields of the answer, body)."""
     result = subprocess.run(
         [
-            "curl", "--silent", "--show-error", "--http2", "--max-time", "20", "--cacert", str(service.ca),
+            "curl", "--silent", "--show-error", "--http2", "--max-time", str(PATIENCE), "--cacert", str(service.ca),
             "--write-out", "\n%{json}\n%{header_json}", *map(str, options),
             f"https://127.0.0.1:{service.listeners['api']}{path}",
         ],
-        capture_output=True, text=True, timeout=PATIENCE, check=True,
+        capture_output=True, text=True, timeout=2 * PATIENCE, check=True,
     )
     body, rest = result.stdout.split("\n", 1)
     facts, fields = rest.split("\n", 1)

@@ -22,7 +22,7 @@ def test_the_printed_curl_line_reaches_the_demo_device(fresh, tmp_path):
     )
     command = line[line.index("curl ") :]
     result = subprocess.run(
-        ["bash", "-c", f"{command} --silent --write-out '%{{http_code}}'"], capture_output=True, text=True, timeout=30
+        ["bash", "-c", f"{command} --silent --write-out '%{{http_code}}'"], capture_output=True, text=True, timeout=PATIENCE
     )
     assert result.stdout.endswith("200"), result.stdout + result.stderr
     body = re.search(r"'(\{.*?\})'", command)[1]

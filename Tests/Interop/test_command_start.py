@@ -220,6 +220,7 @@ class TestFolders:
         assert content(service.data) == before
 
     @pytest.mark.slow
+    @pytest.mark.timeout(900)
     def test_a_damaged_part_is_named_and_nothing_is_overwritten(self, used):
         """Each file of the folder in turn is gone, is empty, or has its beginning overwritten."""
         service, certificate, device = used

@@ -21,7 +21,7 @@ import yaml
 import channels
 from binary import Binary, framed
 from provider import Provider, away_device, listening_device, provider_token
-from service import HERALD, PATIENCE, TEAM, TOPIC, Service, eventually, herald, open_connections
+from service import HERALD, PATIENCE, TEAM, TOPIC, Service, eventually, herald, once_within, open_connections
 
 
 def ask(service, method, path, body=None, status=200, **query):
@@ -79,7 +79,7 @@ def test_a_push_is_caught_with_its_answer_and_no_secret(scene):
         answer = provider.push(
             scene.awake.token, {"aps": {"alert": "hi"}}, priority="10", push_type="alert", headers=[("herald-tag", "one")]
         )
-    (entry,) = caught(scene, "tag:one", wait=10)
+    (entry,) = caught(scene, "tag:one", wait=50)
     assert entry["id"] == answer.id and entry["status"] == answer.status == 200
     assert (entry["topic"], entry["device"], entry["provider"]) == (TOPIC, scene.awake.id, scene.key[1])
     assert json.loads(entry["payload"]) == {"aps": {"alert": "hi"}} and entry["findings"] == 0
@@ -99,7 +99,7 @@ def test_what_is_refused_is_caught_with_its_reason(scene):
         provider.push(scene.away.token, {"aps": {"allert": "x"}}, push_type="nothing", headers=tag)
     with Provider(scene) as stranger:
         stranger.push(scene.away.token, headers=tag)
-    found = caught(scene, "tag:refused", wait=10)
+    found = caught(scene, "tag:refused", wait=50)
     assert [each["reason"] for each in found] == ["MissingProviderToken", "InvalidPushType", "BadPayload", "BadDeviceToken"]
     assert "provider" not in found[0] and found[1]["findings"] > 0
     assert len(caught(scene, "tag:refused -reason:BadPayload status:400")) == 2
@@ -121,7 +121,8 @@ def test_a_wait_is_answered_as_soon_as_a_push_comes_and_parallel_tests_see_their
         provider.push(scene.away.token, {"aps": {"alert": "l"}, "herald": {"tag": "left"}})
     tag, (entry,) = results.get(timeout=PATIENCE)
     assert (tag, json.loads(entry["payload"])["aps"]["alert"]) == ("left", "l")
-    assert time.monotonic() - begun < 40
+    # Before the end of the wait.
+    assert time.monotonic() - begun < 49
     assert ask(scene, "DELETE", "/v1/caught", q="tag:left") == {"deleted": 1}
     assert caught(scene, "tag:left") == [] and len(caught(scene, "tag:right")) == 1
     assert caught(scene, "tag:left", wait="0.05") == []
@@ -153,16 +154,20 @@ def test_a_wait_ends_when_enough_came_and_says_so_otherwise(scene):
 def test_the_places_of_clients_that_have_gone_are_free_at_once(scene, path):
     token = (scene.data / "run" / "admin.token").read_text().strip()
     request = f"GET {path}60 HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {token}\r\n\r\n".encode()
-    clients = []
-    while not clients or not select.select([clients[-1]], [], [], 0.5)[0]:
-        clients.append(socket.create_connection(("127.0.0.1", scene.listeners["console"]), PATIENCE))
-        clients[-1].sendall(request)
-    assert clients[-1].recv(4096).startswith(b"HTTP/1.1 429")
-    for client in clients:
-        client.close()
-    begun = time.monotonic()
-    eventually(lambda: status_of_a_wait(scene, token, path) in (200, 404))
-    assert time.monotonic() - begun < 30
+
+    def attempt():
+        clients = []
+        while not clients or not select.select([clients[-1]], [], [], 0.5)[0]:
+            clients.append(socket.create_connection(("127.0.0.1", scene.listeners["console"]), PATIENCE))
+            clients[-1].sendall(request)
+        assert clients[-1].recv(4096).startswith(b"HTTP/1.1 429")
+        for client in clients:
+            client.close()
+        begun = time.monotonic()
+        eventually(lambda: status_of_a_wait(scene, token, path) in (200, 404))
+        return time.monotonic() - begun
+
+    once_within(30, attempt)
 
 
 def test_a_wait_for_what_no_message_can_have_is_refused_at_once(scene):
@@ -204,14 +209,14 @@ def test_no_route_ignores_a_parameter_a_key_or_a_body(scene):
 def test_broadcasts_and_the_binary_interface_are_caught(scene):
     with Provider(scene, key=scene.key) as provider:
         channels.publish(provider, channels.create(provider), headers=[("herald-tag", "cast")])
-    (entry,) = caught(scene, "tag:cast", wait=10)
+    (entry,) = caught(scene, "tag:cast", wait=50)
     assert entry["headers"]["apns-channel-id"] and entry["topic"] == TOPIC and entry["device"] == ""
     known = {each["id"] for each in listed(scene, "/v1/credentials")}
     certificate = scene.provider_certificate(TOPIC)
     (provider,) = {each["id"] for each in listed(scene, "/v1/credentials")} - known
     with Binary(scene, certificate) as client:
         client.send(framed(7, scene.away.token, b'{"aps":{},"herald":{"tag":"old"}}'))
-        (entry,) = caught(scene, "tag:old", wait=10)
+        (entry,) = caught(scene, "tag:old", wait=50)
     assert (entry["interface"], entry["status"], entry["headers"]["identifier"]) == ("binary", 0, "7")
     assert entry["provider"] == provider
 

@@ -448,7 +448,7 @@ def test_a_flood_beyond_the_memory_limit_is_refused(fresh, enroll, tmp_path):
             f"--header=apns-topic: {TOPIC}", f"--header=authorization: bearer {provider_token(service.provider_key())}",
             f"https://127.0.0.1:{service.listeners['api']}/3/device/{token}",
         ],
-        capture_output=True, text=True, timeout=PATIENCE,
+        capture_output=True, text=True, timeout=3 * PATIENCE,
     )
     taken, refused = map(int, re.search(r"status codes: (\d+) 2xx, 0 3xx, 0 4xx, (\d+) 5xx", result.stdout).groups())
     assert taken > 0 and refused > 0 and taken + refused == 8000, result.stdout

@@ -105,7 +105,7 @@ def test_the_examples_of_the_guide_work(phone, shared, screen, file, wanted):
     badge = badge_of(page)
     sounds = len(phone.ask("api/device")[1]["sounds"])
     id = phone.push(shared, file)
-    status, record = phone.ask(f"api/shown/{id}?wait=30")
+    status, record = phone.ask(f"api/shown/{id}?wait={PATIENCE}")
     assert status == 200
     if wanted.get("shown") is False:
         assert (record["shown"], record["delivered_to_app"]) == (False, True)
@@ -182,7 +182,7 @@ def test_the_screen_shows_a_network_loss_and_return(phone, shared, screen):
     assert phone.ask(f"api/shown/{id}")[0] == 404
     screen.one("[role=switch][aria-checked=false]", "Network").click()
     assert screen.one(".banner .card-body").text == "You got your emails."
-    assert phone.ask(f"api/shown/{id}?wait=30")[0] == 200
+    assert phone.ask(f"api/shown/{id}?wait={PATIENCE}")[0] == 200
 
 
 def test_unlocking_leads_into_the_app_of_the_alert(phone, shared, screen):

@@ -219,8 +219,8 @@ def test_mosquitto_hears_that_the_service_has_moved(fresh, version, words):
     device = Identity(service)
     heard = subprocess.run(
         ["mosquitto_sub", "-h", "localhost", "-p", str(service.listeners["device"]), "--cafile", service.ca, "--cert", device.path,
-         "--key", device.path, "-i", device.id, "-V", version, "-t", f"apps/{TOPIC}/#", "-W", "5"],
-        capture_output=True, text=True, timeout=PATIENCE,
+         "--key", device.path, "-i", device.id, "-V", version, "-t", f"apps/{TOPIC}/#", "-W", str(PATIENCE)],
+        capture_output=True, text=True, timeout=2 * PATIENCE,
     )
     assert heard.returncode != 0 and words in heard.stderr
     # Herald's agents go to announced addresses alone.

@@ -6,6 +6,7 @@ import struct
 
 import pytest
 
+from service import PATIENCE
 from volatile_disk import FLUSH, GO, OPTION_MAGIC, READ, REQUEST_MAGIC, SECTOR, WRITE, WRITE_THROUGH, DiskServer, VolatileDisk
 
 OLD, NEW, NEWER = (byte * SECTOR for byte in (b"o", b"n", b"m"))
@@ -90,7 +91,7 @@ def test_a_machine_reads_writes_and_flushes(medium, tmp_path):
     server = DiskServer(disk, tmp_path / "socket")
     server.expect()
     with socket.socket(socket.AF_UNIX) as machine:
-        machine.settimeout(10)
+        machine.settimeout(PATIENCE)
         machine.connect(str(server.path))
         input = machine.makefile("rb")
         assert input.read(18)[:8] == b"NBDMAGIC"
@@ -114,9 +115,9 @@ def test_a_machine_reads_writes_and_flushes(medium, tmp_path):
         assert sector(medium.read_bytes(), 1) == NEW
         assert ask(READ, 63 * SECTOR, 2 * SECTOR)[0] != 0
         input.close()
-    server.wait(timeout=10)
+    server.wait(timeout=PATIENCE)
     # The same without a machine.
     server.expect()
-    server.wait(timeout=10)
+    server.wait(timeout=PATIENCE)
     server.close()
     disk.close()

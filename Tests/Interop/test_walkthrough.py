@@ -97,5 +97,5 @@ def test_the_machines_are_two(machines):
     """A listener of one machine is reachable from the other only over the network."""
     server = machines["post"].start("python3 -u -m http.server 8000")
     assert "Serving HTTP" in server.line(0)
-    assert machines["lamp"].start("curl --silent --fail --max-time 5 http://localhost:8000/").wait() == 7
-    assert machines["lamp"].start("curl --silent --fail --max-time 5 http://post.example:8000/").wait() == 0
+    assert machines["lamp"].start("curl --silent --fail --max-time 60 http://localhost:8000/").wait() == 7
+    assert machines["lamp"].start("curl --silent --fail --max-time 60 http://post.example:8000/").wait() == 0
