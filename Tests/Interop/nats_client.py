@@ -7,7 +7,7 @@ import signal
 import subprocess
 import threading
 
-from service import HERALD, PATIENCE
+from service import HERALD, PATIENCE, eventually
 
 NATS_BENCH = HERALD.with_name("NATSBench")
 
@@ -93,10 +93,19 @@ class NATSClient:
         return self.answer(self.send(order, payload, **fields))
 
     def done(self, order, payload=b"", **fields):
-        """The answer of an order that must succeed."""
-        answer = self.ask(order, payload, **fields)
+        """The answer of an order that must succeed; a server that stood still for seconds is connected to again first."""
+        answer = self._connected(order, payload, **fields)
         assert answer["outcome"] == "done", answer
         return answer
+
+    def _connected(self, order, payload, **fields):
+        """The answer of an order that waits for a connection."""
+
+        def attempt():
+            answer = self.ask(order, payload, **fields)
+            return answer.get("kind") != "notConnected" and answer
+
+        return eventually(attempt, what="a connection")
 
     def create(self, name, subjects, **configuration):
         """Creates a stream, which answers reads."""
@@ -105,7 +114,7 @@ class NATSClient:
 
     def store(self, subject, payload=b"", **fields):
         """The sequence of a message that must be stored, however busy the machine is."""
-        answer = self.ask("store", payload, subject=subject, within=PATIENCE, **fields)
+        answer = self._connected("store", payload, subject=subject, within=PATIENCE, **fields)
         assert answer["outcome"] == "stored", answer
         return answer["sequence"]
 
@@ -121,6 +130,15 @@ class NATSClient:
     def connected(self):
         """Waits for a connection: the name of the server."""
         return self.event("connected")["server"]
+
+    def refused(self, *kinds):
+        """Waits until a connection ends for one of these reasons, and none is made; others may end by their time limit before."""
+        for _ in range(20):
+            event = self.event("connected", "disconnected")
+            assert event["event"] == "disconnected", event
+            if event["kind"] in kinds:
+                return
+        raise AssertionError(f"the connections end for another reason: {event}")
 
     def heard(self, number):
         """The next line of a subscription or an ordered consumer."""
