@@ -83,12 +83,15 @@ def total(node):
 
 def assert_named(node, word):
     """Health, problems, metrics and log of a node say that somebody writes to NATS."""
-    status = herald("status", "--data", node.data, check=False)
-    assert status.returncode == 0 and "somebody who is not a node" in status.stdout and word in status.stdout, status
+    def is_said():
+        status = herald("status", "--data", node.data, check=False)
+        return status.returncode == 0 and "somebody who is not a node" in status.stdout and word in status.stdout
+
+    eventually(is_said, what=f"a status with {word}")
     problems = lambda: json.loads(ask(node, "/v1/problems")[1])["items"]
     eventually(lambda: any("somebody who is not a node" in problem["what"] for problem in problems()), what="the problem")
-    assert total(node) > 0
-    assert any("no node wrote" in line or "no node sent" in line for line in node.lines)
+    eventually(lambda: total(node) > 0, what="the count")
+    eventually(lambda: any("no node wrote" in line or "no node sent" in line for line in node.lines), what="the line in the log")
 
 
 def test_whoever_holds_the_account_reads_forges_and_stops_nothing(trio, nodes, fresh):

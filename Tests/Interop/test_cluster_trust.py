@@ -62,7 +62,7 @@ def common(service, *command):
 
 
 def test_a_machine_with_nothing_but_the_key_takes_over(trio, node, key, fresh, tmp_path):
-    assert any("cluster.key" in line for line in node.lines), "the first node says where its key is"
+    eventually(lambda: any("cluster.key" in line for line in node.lines), what="the line about the key of the first node")
     device, lost = away_device(node), away_device(node, name="lost")
     certificate = node.provider_certificate()
     code = listed(node, "device", "invite")["code"]

@@ -123,7 +123,9 @@ def test_a_relay_asks_the_journal_over_tls(fresh, queue, relay):
     relay.start()
     assert queue.done(id)["status"] == "sent"
     assert [line["state"] for line in service.journal(sent)].count("received") == 1
-    assert not [line for line in relay.lines if "the journal is unavailable" in line]
+    # The log may say it was not, if the service needed more than five seconds for an answer.
+    notes = lambda: json.loads(relay.get("/health")[1]).get("notes", [])
+    eventually(lambda: not [note for note in notes() if "journal" in note], what="a journal that is there")
 
 
 def test_a_bad_choice_is_refused_with_the_choices(tmp_path):
@@ -132,7 +134,8 @@ def test_a_bad_choice_is_refused_with_the_choices(tmp_path):
 
 def test_a_plain_console_that_others_reach_is_warned_about(fresh):
     service = fresh("--console-host", "0.0.0.0", "--console-tls", "off").start()
-    (line,) = [line for line in service.lines if "the console is plain HTTP where other machines reach it" in line]
+    words = "the console is plain HTTP where other machines reach it"
+    (line,) = eventually(lambda: [line for line in service.lines if words in line], what="the warning")
     assert " warning " in line and "console-host=0.0.0.0" in line
     assert curl(address(service, "http") + "/health/live").returncode == 0
 

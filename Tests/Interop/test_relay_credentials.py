@@ -33,7 +33,7 @@ def assert_waiting(relay, queue, reason):
     eventually(lambda: relay.command("status")["waiting"] == {reason: ROWS}, what=f"{ROWS} rows that wait")
     assert queue.count("queued") == ROWS
     # One line for all of them.
-    (line,) = [line for line in relay.lines if "the service refuses the credential" in line]
+    (line,) = eventually(lambda: [line for line in relay.lines if "the service refuses the credential" in line], what="the line")
     assert " error " in line and reason in line
 
 

@@ -58,7 +58,8 @@ def test_two_relays_share_a_pooler_with_others(shared, relays):
         for thread in threads:
             thread.join(timeout=PATIENCE)
         for relay in relays:
-            (line,) = [line for line in relay.lines if "queried every second" in line]
+            said = lambda relay=relay: [line for line in relay.lines if "queried every second" in line]
+            (line,) = eventually(said, what="the line")
             assert "pooler" in line
             assert not [line for line in relay.lines if "does not work" in line], relay.lines
             assert json.loads(relay.get("/health")[1])["status"] == "ready"

@@ -97,6 +97,6 @@ def test_a_relay_that_may_not_delete_says_so_and_sends_on(queue, start):
         queue.run(sql)
     relay = start("--keep-sent-days", 1, url=queue.url.replace("//herald@", "//sender@"))
     eventually(lambda: any("needs the right to DELETE" in line for line in relay.lines), what="the line in the log")
-    assert any("permission denied" in line for line in relay.lines)
+    eventually(lambda: any("permission denied" in line for line in relay.lines), what="the reason")
     assert queue.done(queue.insert(device_token="00" * 32))["status"] == "refused"
     assert row in ids(queue)

@@ -300,7 +300,7 @@ def test_a_list_that_others_may_write_counts_once_its_mode_is_mended(peers):
     with contextlib.closing(peers.connect(revoked)) as connection:
         peers.publish(revoked, mode=0o664)
         eventually(lambda: logged(service, f"chmod 644 {peers.list}"), what="the line in the log")
-        assert metric(service, "herald_trust_reload_failed", None) == 1
+        eventually(lambda: metric(service, "herald_trust_reload_failed", None) == 1, what="the metric")
         (warning,) = health(service)["warnings"]
         assert "trust could not be reloaded since" in warning and str(peers.list) in warning
         peers.works(connection)
