@@ -35,7 +35,8 @@ def test_programs_hear_of_token_permission_and_languages(device, tmp_path):
     token = device.start("--app", bundle, "--allow", "alert,badge").token(TOPIC)
     (told,) = eventually(lambda: heard(device, "token"), what="the token")
     assert (told["event"], told["topic"], told["token"], told["payload"]) == ("token", TOPIC, token, None)
-    assert heard(device, "permission")[0]["granted"] == ["alert", "badge"]
+    (told,) = eventually(lambda: heard(device, "permission"), what="the permission")
+    assert told["granted"] == ["alert", "badge"]
     device.command("allow", TOPIC, "alert")
     (told,) = eventually(lambda: heard(device, "settings"), what="the settings")
     assert (told["event"], told["granted"]) == ("settings", ["alert"])

@@ -229,7 +229,8 @@ def test_a_fleet_lives_for_ten_years(fleet):
             shutil.copytree(agents["two"].folder, clone.folder, ignore=shutil.ignore_patterns("run"))
             clone.prefix = fleet.clock.prefix
             clone.start().next("connected")
-            assert "took over" in agents["two"].next("disconnected")["reason"]
+            while "took over" not in agents["two"].next("disconnected")["reason"]:
+                pass
             clone.stop()
             agents["two"].next("connected")
     eventually(lambda: fleet.announcement()["devices"] == {"ready": 3, "told": 0, "behind": 0, "silent": 0, "expired": 2})

@@ -201,6 +201,8 @@ def agent(service, tmp_path):
 
 def test_a_connected_agent_stays_reachable_during_a_rotation(service, provider, agent):
     old = agent.token(TOPIC)
+    # An attempt before that may have passed its limit of time.
+    before = len(agent.passed)
     command(service, "rotate")
     new = agent.token(TOPIC)
     assert new != old
@@ -208,7 +210,7 @@ def test_a_connected_agent_stays_reachable_during_a_rotation(service, provider, 
     assert provider.push(old).reason == "BadDeviceToken"
     assert provider.push(new).status == 200
     agent.next("notification")
-    assert not [line for line in agent.passed if line["event"] == "disconnected"]
+    assert not [line for line in agent.passed[before:] if line["event"] == "disconnected"]
 
 
 def test_an_agent_absent_during_a_rotation_gets_its_token_later(service, provider, agent):
