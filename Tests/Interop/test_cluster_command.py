@@ -63,19 +63,28 @@ def test_the_servers_take_the_configuration_and_admit_nobody_but_the_key(made, t
             _, report, _ = status(*options)
             return report["servers"] if report and all(server["name"] for server in report["servers"]) else None
 
-        eventually(servers, 2 * PATIENCE, "three servers")
-        assert [server["name"] for server in servers()] == peers
-        assert all(server["sync_always"] for server in servers())
+        found = eventually(servers, 2 * PATIENCE, "three servers")
+        assert [server["name"] for server in found] == peers
+        assert all(server["sync_always"] for server in found)
+
+        def problems():
+            code, report, _ = status(*options, prefix=NAMELESS)
+            return code == 1 and report and [problem.split(":")[0] for problem in report["problems"]]
+
         # No node was ever here, and this machine's name may be none for a node.
-        code, report, _ = status(*options, prefix=NAMELESS)
-        assert code == 1 and [problem.split(":")[0] for problem in report["problems"]] == ["the NATS servers have no streams of Herald's"]
+        eventually(lambda: problems() == ["the NATS servers have no streams of Herald's"], what="the problem alone")
         stranger = tmp_path / "stranger.nk"
         other = tmp_path / "other"
         herald("cluster", "nats-conf", "--peers", "127.0.0.1", "--output", str(other))
         stranger.write_text((other / "herald.nk").read_text())
         stranger.chmod(0o600)
-        code, report, error = status(*options[:-1], str(stranger))
-        assert code == 1 and report is None and "uthoriz" in error, error
+
+        def refused():
+            code, report, error = status(*options[:-1], str(stranger))
+            assert code == 1 and report is None, error
+            return "uthoriz" in error
+
+        eventually(refused, what="the word of the servers, and not that of a limit of time")
 
 
 @pytest.mark.slow

@@ -57,18 +57,20 @@ def test_a_drill_is_in_force_at_all_nodes_also_at_one_that_starts_meanwhile(clus
         for node in nodes:
             with Provider(node, certificate) as provider:
                 assert_refused(provider.push(device.token, {}), 429, "TooManyRequests")
-        (listed,) = drill(third, "list")
+        # A node that does not answer within a second is not counted.
+        (listed,) = eventually(lambda: [one for one in drill(third, "list") if len(one["nodes"]) == len(nodes)], what="all nodes")
         assert (listed["id"], listed["hits"], listed["seed"]) == (started["id"], len(nodes), started["seed"])
         assert listed["nodes"] == ["late", "node1", "node2"]
         # The number of the next one is another one, wherever it starts, and each node can stop both.
         other = drill(second, "start", "latency", "--latency", "1ms")
         assert other["id"] != started["id"]
-        assert [entry["hits"] for entry in drill(third, "stop", str(started["id"]))] == [len(nodes)]
+        (stopped,) = drill(third, "stop", str(started["id"]))
+        assert 1 <= stopped["hits"] <= len(nodes)
         for node in nodes:
             with Provider(node, certificate) as provider:
                 eventually(lambda p=provider: p.push(device.token, {}).status == 200, what=f"no drill at {node.data.name}")
         assert [entry["id"] for entry in drill(first, "stop", "--all")] == [other["id"]]
-        assert drill(second, "list") == drill(third, "list") == []
+        eventually(lambda: drill(second, "list") == drill(third, "list") == [], what="the end of all drills")
         assert "no drill" in herald("drill", "stop", str(other["id"]), "--data", second.data, check=False).stderr
     finally:
         third.stop()
@@ -112,8 +114,10 @@ class Crowd:
     async def _connect(self, number):
         while True:
             options = {"ssl": self.contexts[number], "server_hostname": "localhost", "ssl_handshake_timeout": PATIENCE}
-            reader, writer = await asyncio.open_connection("127.0.0.1", self.port, **options)
+            writer = None
             try:
+                # The service, which has a limit of time for handshakes, may end one.
+                reader, writer = await asyncio.open_connection("127.0.0.1", self.port, **options)
                 writer.write(mqtt.connect(f"crowd-{number}", 5, keep_alive=600))
                 head = await reader.readexactly(2)
                 packet = mqtt.read_packet(head[0], await reader.readexactly(head[1]), 5, head[1])
@@ -122,9 +126,10 @@ class Crowd:
                     self.admitted += 1
                     return writer
                 self.refusals.append(packet)
-            except (asyncio.IncompleteReadError, ConnectionError):
+            except (asyncio.IncompleteReadError, OSError):
                 pass
-            writer.close()
+            if writer:
+                writer.close()
             await asyncio.sleep(0.5)  # pace: a refused client comes again
 
 
@@ -152,7 +157,7 @@ def test_everybody_returns_at_once_and_waits_for_a_turn(cluster):
     assert crowd.admitted == CROWD
     # Some may have waited for too long, or have met a node that had lost its NATS server.
     assert {each.reason for each in crowd.refusals} <= {SERVER_BUSY, SERVER_UNAVAILABLE}
-    assert arrivals()["waiting"] == "0"
+    eventually(lambda: arrivals()["waiting"] == "0", what="the end of the queue")
     # Notifications flow as before.
     device = listening_device(second)
     with Provider(first, first.provider_certificate()) as provider:

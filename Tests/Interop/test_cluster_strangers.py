@@ -153,10 +153,11 @@ def test_whoever_holds_the_account_reads_forges_and_stops_nothing(trio, nodes, f
     arrives(here, "restarted")
     arrives(away, "restarted")
     assert away.token == token, "registrations and numbers are what they were"
-    code = herald("cluster", "nodes", *options(trio)[:2], *options(trio)[4:], "--cluster-key", nodes[0].data / "trust" / "cluster.key")
-    assert code.stdout.count("live") == 3, code.stdout
+    words = ("cluster", "nodes", *options(trio)[:2], *options(trio)[4:])
+    key = ("--cluster-key", nodes[0].data / "trust" / "cluster.key")
+    eventually(lambda: herald(*words, *key).stdout.count("live") == 3, what="three nodes")
     # Without the key, a command says what it lacks.
-    lacking = herald("cluster", "nodes", *options(trio)[:2], *options(trio)[4:], check=False)
+    lacking = herald(*words, check=False)
     assert lacking.returncode != 0 and "lacks the cluster key" in lacking.stderr
     eventually(whole, what="all of the trust")
     # A node that was never here gets everything from the records that the others have written again.
