@@ -13,7 +13,7 @@ from test_cluster_node import options, trio
 
 GRACE = 3
 #: The connection to NATS is closed 2 s after the grace period; the rest is for a busy machine.
-BOUND = GRACE + 25
+BOUND = GRACE + 50
 
 
 def end(process):
@@ -68,10 +68,14 @@ def test_a_node_ends_in_time_without_a_majority_of_the_servers(trio, node):
 def test_a_node_that_waits_at_its_start_ends_when_it_is_told_to(trio, node, tmp_path):
     # Another folder has taken its name: the node waits for a sign of life of that one.
     key = ["--cluster-key", str(node.data / "trust" / "cluster.key")]
-    process, log = starting(tmp_path / "same", *options(trio), *key)
-    eventually(lambda: "waiting 15 s for a sign of life" in log.read_text() or process.poll() is not None)
-    assert end(process) == 0, log.read_text()
-    assert "stopped before the start was complete" in log.read_text()
+    # Again, if the machine pauses until the wait is over.
+    for attempt in range(5):
+        process, log = starting(tmp_path / f"same{attempt}", *options(trio), *key)
+        eventually(lambda: "waiting 15 s for a sign of life" in log.read_text() or process.poll() is not None)
+        status = end(process)
+        if "stopped before the start was complete" in log.read_text():
+            break
+    assert status == 0 and "stopped before the start was complete" in log.read_text(), log.read_text()
     # No server answers any more.
     for server in trio.servers:
         server.pause()

@@ -297,13 +297,16 @@ def drain(service, device, topics, ledger, lock, credential, comes_back=False):
         def have_come():
             """Marks the end again after each subscription: a mark is tried once, so a connection that ends takes it along."""
             nonlocal marked
-            if marked != listener.subscriptions:
-                marked = listener.subscriptions
+            if marked != (subscriptions := listener.subscriptions):
                 for topic in topics:
                     id = new_id()
                     marks[topic].add(id)
                     answer = provider.push(device.tokens[topic], {"id": id}, topic=topic, id=id, expiration=0)
+                    # A node of a cluster may have lost its servers for a moment.
+                    if answer.status == 503:
+                        return False
                     assert answer.status == 200, answer
+                marked = subscriptions
             return not any(ids.isdisjoint(listener.arrived) for ids in marks.values())
 
         try:
