@@ -211,7 +211,7 @@ def test_every_route_answers_as_described(fresh, description):
     check("post", "/v1/clock/advance", 400, body={"seconds": 1e12})
     check("post", "/v1/clock/advance", 400, body={"minutes": 1})
     check("post", "/v1/clock/advance", 413, body={"seconds": 1, "more": "x" * 70_000})
-    refusal = {"kind": "refuse", "reason": "Unregistered", "share": "5%", "topic": TOPIC, "for": "60s", "seed": 7}
+    refusal = {"kind": "refuse", "reason": "Unregistered", "share": "5%", "topic": TOPIC, "for": "600s", "seed": 7}
     drills = [check("post", "/v1/drills", body=refusal) for _ in range(16)]
     check("post", "/v1/drills", 409, body=refusal)
     check("post", "/v1/drills", 400, body={"kind": "nothing"})
@@ -220,7 +220,7 @@ def test_every_route_answers_as_described(fresh, description):
     eventually(lambda: check("get", "/v1/problems")["items"], what="the problem that drills run")
     for status, id in ((200, drills[0]["id"]), (404, 999), (400, "first")):
         check("post", "/v1/drills/{id}/stop", status, actual=f"/v1/drills/{id}/stop")
-    lease = check("post", "/v1/drills", body={"kind": "drop", "lease": "30s", "first": 2})["id"]
+    lease = check("post", "/v1/drills", body={"kind": "drop", "lease": "60s", "first": 2})["id"]
     for status, id in ((200, lease), (404, drills[1]["id"]), (400, "first")):
         check("post", "/v1/drills/{id}/renew", status, actual=f"/v1/drills/{id}/renew")
     check("post", "/v1/drills", 400, body={"kind": "drop", "lease": "30s", "for": "60s"})

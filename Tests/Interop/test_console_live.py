@@ -71,7 +71,7 @@ def test_counts_and_problems_are_told_at_once(fresh):
         stream = events(stream)
         kinds = {next(stream)[0], next(stream)[0]}
         assert kinds == {"counts", "problems"}
-        herald("drill", "start", "refuse", "--reason", "TooManyRequests", "--for", "60s", "--data", service.data)
+        herald("drill", "start", "refuse", "--reason", "TooManyRequests", "--for", "10m", "--data", service.data)
         problems = next(data for kind, data, _ in stream if kind == "problems" and data)
         assert problems[0]["kind"] == "drill" and problems[0]["link"] == "docs/drills.md"
         herald("drill", "stop", "--all", "--data", service.data)

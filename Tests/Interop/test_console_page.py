@@ -622,8 +622,8 @@ def test_seven_tabs_all_see_what_is_new(chromium, shared, device):
             # As windows side by side: all of them are seen.
             page.run("Object.defineProperty(document, 'hidden', {get: () => false})")
             page.one(".empty")
-        held = driver.execute_async_script("const done = arguments[0]; navigator.locks.query().then(({held}) => done(held.length))")
-        assert held == 4
+        query = "const done = arguments[0]; navigator.locks.query().then(({held}) => done(held.length))"
+        page.until(lambda: driver.execute_async_script(query) == 4, "four streams are not held")
         curl(shared, shared.provider_certificate(TOPIC), token, b'{"aps":{"alert":"hello"}}', topic=TOPIC)
         link.notification()
         for handle in driver.window_handles:

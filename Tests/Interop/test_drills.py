@@ -55,6 +55,9 @@ class Scene:
         return Provider(self.service, self.certificate, **options)
 
     def start(self, *words):
+        # A drill lasts for a minute, which a test on a busy machine may need to begin.
+        if not {"--for", "--lease"} & set(words):
+            words = (*words, "--for", "10m")
         return json.loads(herald("drill", "start", *words, "--data", self.service.data, "--json").stdout)
 
     def stop(self, *words):

@@ -172,8 +172,8 @@ def test_dropped_connections(day):
 @pytest.mark.slow
 def test_silence_of_both_kinds(day):
     past = day(
-        400, ["silence", "--share", "3%", "--seed", 4, "--for", "20s"],
-        ["silence", "--accepted", "--share", "3%", "--seed", 5, "--for", "20s"],
+        400, ["silence", "--share", "3%", "--seed", 4, "--for", "45s"],
+        ["silence", "--accepted", "--share", "3%", "--seed", 5, "--for", "45s"],
     )
     assert [lines for lines in past.states.values() if "lost (drill)" in lines]
     withheld = [lines for lines in past.states.values() if "answer withheld (drill)" in lines]
