@@ -484,11 +484,13 @@ class TestClientLimits:
                     assert self.is_closed(noise)
                 with pytest.raises(Unanswered):
                     renew(service, stranger, request)
-            # A silent client is ordinary: it is counted, and logged only at debug.
-            expected = {"no_tls": 3, "other_authority": 3, "timeout": 1, "ended": 0}
-            eventually(
-                lambda: {reason: refused(service, "activation", reason) for reason in expected} == expected, what="the counts"
+            # A silent client is ordinary: it is counted, and logged only at debug. So are others, if the machine pauses.
+            reasons = ("no_tls", "other_authority", "timeout", "ended")
+            counts = lambda: [refused(service, "activation", reason) for reason in reasons]
+            noise, foreign, silent, ended = eventually(
+                lambda: (found := counts())[2] >= 1 and sum(found) == 7 and found, what="the counts"
             )
+            assert noise > 0 and foreign > 0 and silent < 4 and ended == 0, (noise, foreign, silent, ended)
         lines = told(service, 2)
         assert len(lines) == 2 and all("activation" in line and "127.0.0.1" in line for line in lines), lines
         assert any("another authority" in line for line in lines)
@@ -554,15 +556,18 @@ class TestClientLimits:
 
     def test_past_the_limit_the_oldest_connections_make_way(self, fresh, tmp_path):
         service = fresh().start()
-        with contextlib.ExitStack() as stack:
-            crowd = [
-                stack.enter_context(socket.create_connection(("127.0.0.1", service.listeners["activation"])))
-                for _ in range(1200)
-            ]
-            assert curl(service, "est/cacerts").status == 200
-            assert self.is_closed(crowd[0])
-        # Not only by the time limit of a handshake.
-        assert refused(service, "activation", "network") > 0
+        # Not only by the time limit of a handshake: again, if the machine pauses for as long as that is.
+        for _ in range(5):
+            with contextlib.ExitStack() as stack:
+                crowd = [
+                    stack.enter_context(socket.create_connection(("127.0.0.1", service.listeners["activation"])))
+                    for _ in range(1200)
+                ]
+                assert curl(service, "est/cacerts").status == 200
+                assert self.is_closed(crowd[0])
+            if refused(service, "activation", "network") > 0:
+                return
+        pytest.fail("no connection made way")
 
     @pytest.mark.parametrize(
         "bytes", [b"\x00" * 100, b"GET / HTTP/1.1\r\n\r\n", b"\x16\x03\x01\xff\xff" + b"a" * 300], ids=["zeros", "no TLS", "TLS"]
