@@ -62,7 +62,7 @@ def small(fresh):
 
 @pytest.mark.slow
 def test_a_client_that_stays_unknown_is_told_and_closed(fresh):
-    service = fresh("--unknown-age", "8s").start()
+    service = fresh("--unknown-age", "25s").start()
     token, certificate, key = away_device(service).token, service.provider_certificate(), service.provider_key()
     with Provider(service, certificate) as by_certificate, Provider(service, key=key) as by_token:
         assert_accepted(by_token.push(token))
@@ -75,7 +75,7 @@ def test_a_client_that_stays_unknown_is_told_and_closed(fresh):
             time.sleep(0.3)  # pace: a client that drips PINGs
         assert [goaway.additional_data for goaway in stranger.goaways] == [b'{"reason":"IdleTimeout"}']
         # That it ends at all shows that the PINGs buy no time.
-        assert 7 < time.monotonic() - begin
+        assert 24 < time.monotonic() - begin
         stranger.wait_for_close()
         stranger.close()
         # They connected before the stranger, and would have been closed before it.
@@ -112,7 +112,8 @@ def test_a_setting_changes_the_share_of_one_client(fresh, crowd):
     with Provider(service, certificate, source="127.0.0.3") as provider:
         assert_accepted(provider.push(token))
     # 35 of 71 may stay, and were accepted before the provider's connection; without the setting 16.
-    assert 120 <= refused(service, "provider API", "network") <= 200 + 1 - 35
+    eventually(lambda: made_way(service, "provider API", "network") >= 120, what="connections that made way")
+    assert refused(service, "provider API", "network") <= 200 + 1 - 35
 
 
 def test_at_the_limit_the_oldest_unknown_connection_goes_and_a_known_one_never(small, crowd):

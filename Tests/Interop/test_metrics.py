@@ -50,8 +50,17 @@ def texts(tmp_path_factory):
             with contextlib.suppress(ssl.SSLError, OSError):
                 connect_tls(service.listeners["device"], tls_context(service.ca, alpn=())).recv(1)
             eventually(lambda: refused(service, "devices", "no_certificate"), what="the refused connection")
-            with urllib.request.urlopen(f"http://127.0.0.1:{service.listeners['console']}/metrics", timeout=PATIENCE) as answer:
-                yield {"herald": answer.read().decode(), "herald-relay": relay.get("/metrics")[1]}
+
+            def read():
+                """The metrics, once every time has been measured: an acknowledgement is so after the device has printed."""
+                address = f"http://127.0.0.1:{service.listeners['console']}/metrics"
+                with urllib.request.urlopen(address, timeout=PATIENCE) as answer:
+                    texts = {"herald": answer.read().decode(), "herald-relay": relay.get("/metrics")[1]}
+                values = {series: float(value) for series, pairs, value in SAMPLE.findall("".join(texts.values())) if not pairs}
+                times = [name for name, (kind, _, _) in ROWS.items() if kind == "histogram"]
+                return all(values.get(f"{name}_count", 0) > 0 for name in times) and texts
+
+            yield eventually(read, what="a measurement of every time")
     finally:
         relay.close()
         service.close()
