@@ -149,6 +149,15 @@ class Person(Agent):
         page.until(lambda: self.texts(page)[-len(texts):] == list(texts), f"{self.name} does not see {texts}")
         assert all(self.texts(page).count(text) == 1 for text in texts)
 
+    def received(self, body):
+        """Waits until the app has got this by push, which may be after it has read it from the server: the payload's `aps`."""
+
+        def found():
+            received = self.on_screen["received"]
+            return received and received["payload"]["aps"]["alert"]["body"] == body and received["payload"]["aps"]
+
+        return eventually(found, what=f"{body!r} in the app")
+
     def alerted(self, body):
         """Waits for an alert that says this."""
         return eventually(

@@ -42,14 +42,13 @@ def test_a_message_appears_in_an_open_app(ann, bob):
     ann.say("Hello Bob")
     bob.reads("Hello Bob")
     # It came by push, to the app alone.
-    received = bob.on_screen["received"]["payload"]
-    assert received["aps"]["alert"] == {
+    assert bob.received("Ann: Hello Bob")["alert"] == {
         "title": "New message", "body": "Ann: Hello Bob", "action-loc-key": "REPLY",
     }
     assert bob.snapshot["notifications"] == [] and bob.on_screen["badge"] == 0
     bob.say("Hello Ann", "How are you?")
     ann.reads("Hello Ann", "How are you?")
-    assert ann.app().one("#members").text == "In the room: Ann, Bob"
+    ann.app().one("#members", "In the room: Ann, Bob")
     assert ann.browser.complaints() == []
 
 
@@ -85,7 +84,7 @@ def test_the_device_and_the_server_speak_the_users_language(ann, bob, room):
     page.until(lambda: page.one("#send").text == "Send")
     bob.say("Good night")
     ann.reads("Good night")
-    assert ann.on_screen["received"]["payload"]["aps"]["alert"]["title"] == "New message"
+    assert ann.received("Bob: Good night")["alert"]["title"] == "New message"
     eventually(lambda: room.queue.run(told, bob.device_token)[0]["languages"] == "fr,en", what="the new languages")
 
 
@@ -170,17 +169,18 @@ def test_removing_the_app_leaves_the_room(ann, bob, room):
     token = bob.device_token
     bob.command("remove", APP)
     # The open connection tells the service.
+    bob.next("removed", topic=APP)
     ann.say("Bob?")
     row = eventually(
         lambda: room.queue.run("SELECT * FROM push_queue WHERE device_token = ? AND status = 'refused'", token), timeout=PATIENCE,
         what="the refusal",
     )[0]
     assert row["reason"] == "Unregistered"
-    (dead,) = room.queue.run("SELECT * FROM devices WHERE device_token = ?", token)
-    assert dead["dead_at"]
+    dead = "SELECT dead_at FROM devices WHERE device_token = ?"
+    eventually(lambda: room.queue.run(dead, token)[0]["dead_at"], what="a token that is dead")
     eventually(lambda: room.chat.users() == {"Ann"}, what="a room with Ann alone")
     ann.say("Nobody else is here")
-    assert ann.app().one("#members").text == "In the room: Ann"
+    ann.app().one("#members", "In the room: Ann")
     # Installed again, the app has another token, and joins as at first.
     bob.command("install", bob.bundle)
     bob.command("allow", APP, "alert,badge,sound")
