@@ -224,6 +224,10 @@ class Page:
         self.one(ready)
         return self
 
+    def keep(self):
+        """Keeps what the page, as long as it is not opened again, would take away after two seconds or more."""
+        self.run("const wait = setTimeout; window.setTimeout = (work, time) => wait(work, time >= 2000 ? 1e9 : time)")
+
     def one(self, selector, text=None):
         """The element that is there soon; the first of several, or the first with this text or accessible name."""
         def find(_):

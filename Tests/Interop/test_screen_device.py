@@ -162,7 +162,7 @@ def test_view_opens_the_app_but_close_does_not(phone, shared, screen):
     phone.act(do="set", languages=["en"])
     id = phone.push(shared, "example-2-title-body-localised-button.json")
     screen.one(".banner .deed", "Play").click()
-    assert '"acme1": "bar"' in screen.one(".payload").text
+    screen.until(lambda: '"acme1": "bar"' in screen.one(".payload").text)
     screen.gone(".banner")
     screen.until(lambda: phone.ask(f"api/shown/{id}")[1]["response"] is not None)
     assert phone.ask(f"api/shown/{id}")[1]["response"]["kind"] == "opened"
@@ -203,7 +203,7 @@ def test_unlocking_leads_into_the_app_of_the_alert(phone, shared, screen):
 def test_the_devices_own_words_follow_the_user(phone, shared, screen):
     phone.act(do="set", languages=["ja", "en"])
     phone.act(do="lock")
-    assert screen.one(".slider-words").text == "スライドでロック解除"
+    screen.until(lambda: screen.one(".slider-words").text == "スライドでロック解除")
     id = phone.push(shared, "example-1-plain-text-and-custom-array.json")
     screen.until(lambda: screen.one(".slider-words").text == "表示")
     assert phone.ask(f"api/shown/{id}")[1]["slider"] == "表示"

@@ -222,6 +222,8 @@ OscillatorNode.prototype.start = function () { played.push(["tone", this.frequen
 
 def test_sounds_are_played_once_enabled_and_always_written(page, agent):
     page.run(RECORD)
+    # The name of a sound is on the screen for four seconds.
+    page.keep()
     agent.files["/api/apps/com.example.pushchat/sounds/chime.aiff"] = aiff([0, 1000, -1000, 0] * 500)
     agent.show(sounds=[played(name="chime.aiff")])
     assert page.one(".ringing").text == "chime.aiff"
