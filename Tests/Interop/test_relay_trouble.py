@@ -18,7 +18,7 @@ ALLOWANCE = 20
 
 
 def drill(service, *words):
-    herald("drill", "start", *words, "--data", service.data)
+    herald("drill", "start", *words, "--for", "10m", "--data", service.data)
 
 
 def states(service, id):
@@ -38,8 +38,8 @@ def test_a_wave_of_dead_tokens_opens_the_breaker(fresh, queue, relay):
     # Tokens within the allowance are marked. Later ones are only recorded.
     held = len(tokens) - ALLOWANCE
     eventually(lambda: relay.metric("herald_relay_held_tokens_total") == held)
-    assert relay.metric("herald_relay_dead_tokens_total") == ALLOWANCE
-    assert relay.metric("herald_relay_breakers_open") == 1
+    eventually(lambda: relay.metric("herald_relay_dead_tokens_total") == ALLOWANCE)
+    eventually(lambda: relay.metric("herald_relay_breakers_open") == 1)
     status = relay.command("status")
     assert (status["dead_devices"], status["held_devices"]) == (ALLOWANCE, held)
     code, body = relay.get("/health")
@@ -65,7 +65,7 @@ def test_a_wave_of_dead_tokens_opens_the_breaker(fresh, queue, relay):
     answer = relay.command("revive", "--topic", TOPIC, "--since", "1h")
     assert answer == {"changed": len(tokens), "breakers": [f"{TOPIC} (production)"]}
     eventually(lambda: relay.get("/health")[0] == 200)
-    assert relay.metric("herald_relay_breakers_open") == 0
+    eventually(lambda: relay.metric("herald_relay_breakers_open") == 0)
     assert relay.command("retry", "--reason", "Unregistered") == {"changed": len(tokens) + 1}
     queue.drained()
     assert queue.count("sent") == len(tokens) + 2
@@ -164,13 +164,13 @@ def test_an_expired_row_in_doubt_is_looked_up_before_it_expires(fresh, queue, re
     drill(service, "silence", "--accepted", "--token", token)
     drill(service, "silence", "--token", lost)
     # Time for the relay to take them.
-    moment = int(time.time()) + 20
+    moment = int(time.time()) + 3600
     ids = [queue.insert(device_token=token, give_up_at=moment), queue.insert(device_token=lost, give_up_at=moment)]
     # The relay dies while it waits for the answers, and comes back after the rows' time.
     rows = eventually(lambda: (rows := queue.run("SELECT id, apns_id FROM push_queue ORDER BY id"))[1]["apns_id"] and rows)
     eventually(lambda: "stored" in states(service, rows[0]["apns_id"]) and "lost" in states(service, rows[1]["apns_id"]))
     relay.kill()
-    eventually(lambda: time.time() > moment + 1)
+    queue.run("UPDATE push_queue SET give_up_at = ?", int(time.time()) - 1)
     relay.start()
     taken, never = queue.done(*ids)
     assert (taken["status"], taken["reason"]) == ("sent", None) and taken["time_sent"]
@@ -187,11 +187,10 @@ def test_an_expired_row_in_doubt_without_a_journal_has_an_unknown_outcome(fresh,
     relay.start()
     drill(service, "silence", "--token", token)
     # Time for the relay to take it.
-    moment = int(time.time()) + 20
-    id = queue.insert(device_token=token, give_up_at=moment)
+    id = queue.insert(device_token=token, give_up_at=int(time.time()) + 3600)
     eventually(lambda: queue.row(id)["owner"])
     relay.kill()
-    eventually(lambda: time.time() > moment + 1)
+    queue.run("UPDATE push_queue SET give_up_at = ?", int(time.time()) - 1)
     relay.start()
     row = queue.done(id)
     assert (row["status"], row["reason"]) == ("expired", "Uncertain")
@@ -214,7 +213,7 @@ def test_a_restarted_service_is_queried_with_its_new_token(fresh, queue, relay):
     assert (service.data / "run" / "admin.token").read_text() != before
     done = queue.done(*ids, timeout=PATIENCE)
     assert {row["status"] for row in done} == {"sent"}
-    assert relay.metric("herald_relay_resolved_total") == 10
+    eventually(lambda: relay.metric("herald_relay_resolved_total") == 10)
     for row in done:
         assert states(service, row["apns_id"]).count("received") == 1
 
