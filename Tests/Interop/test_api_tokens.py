@@ -73,7 +73,7 @@ GOOD = {
         key, header={"alg": "ES256", "kid": key[1], "jku": "https://192.0.2.1/k", "x5u": "file:///etc/passwd"}
     ),
     "55 minutes old": lambda key: provider_token(key, age=55 * 60),
-    "almost an hour old": lambda key: provider_token(key, age=3590),
+    "almost an hour old": lambda key: provider_token(key, age=3540),
     "half a minute ahead": lambda key: provider_token(key, age=-30),
 }
 

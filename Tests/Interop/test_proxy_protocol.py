@@ -79,10 +79,11 @@ def test_every_listener_with_tls_takes_it_and_logs_the_reported_address(service,
     with dial(service, header(client) + b"this is not TLS", listener) as plain:
         assert is_closed(plain)
     eventually(lambda: any(client in line for line in told(service)), what="a line with the client's address")
+    # Before the connection, whose handshake may take ten seconds.
+    context = ssl.create_default_context(cafile=str(service.ca))
+    if listener == "device":
+        context.load_cert_chain(str(service.device()[0]))
     with dial(service, header(client), listener) as plain:
-        context = ssl.create_default_context(cafile=str(service.ca))
-        if listener == "device":
-            context.load_cert_chain(str(service.device()[0]))
         with context.wrap_socket(plain, server_hostname="localhost"):
             pass
 
