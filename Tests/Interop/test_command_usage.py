@@ -339,7 +339,7 @@ class TestJournal:
         assert late.returncode == 1 and "not delivered after 1s" in late.stderr and "stored" in late.stdout
 
     def test_following_shows_new_lines(self, shared, parties):
-        words = ("journal", "--data", shared.data, f"topic:{TOPIC}", "state:discarded", "--since", "1s", "--follow")
+        words = ("journal", "--data", shared.data, f"topic:{TOPIC}", "state:discarded", "--since", "10m", "--follow")
         follow = subprocess.Popen([HERALD, *map(str, words)], stdout=subprocess.PIPE, text=True)
         try:
             with parties.provider() as provider:

@@ -102,7 +102,7 @@ def test_it_is_replaced_cancelled_and_limited(device):
     local = Local(device.folder)
     for number in range(63):
         content = {"aps": {"alert": str(number)}}
-        assert local.ask("schedule", topic=GAME, notification=str(number), payload=content, after=60)["ok"]
+        assert local.ask("schedule", topic=GAME, notification=str(number), payload=content, after=6000)["ok"]
     refused = device.command("schedule", "--app", GAME, "--after", "1m", "--alert", "65", check=False)
     assert "already has 64 pending" in one_line(refused)
     assert local.ask("cancel", topic=GAME)["ok"] and local.ask("pending", topic=GAME)["pending"] == []
