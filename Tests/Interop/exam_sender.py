@@ -40,7 +40,7 @@ if MUTANT not in {None, *MUTANTS}:
 
 #: Seconds: the limit for an answer and for a connect; the pauses before further attempts; the longest `retry-after` to wait for;
 #: the time in which a provider token is not renewed twice, and the age at which it is.
-LIMIT, PAUSES, LONGEST_WAIT, YOUNG, OLD = 5, (0.2, 0.4, 0.8, 1.6), 10, 20 * 60, 50 * 60
+LIMIT, PAUSES, LONGEST_WAIT, YOUNG, OLD = 15, (0.2, 0.4, 0.8, 1.6), 10, 20 * 60, 50 * 60
 #: How often a notification is repeated because the service did not process it, and because no answer came.
 MOVES, REPETITIONS = 10, 2
 
