@@ -193,8 +193,8 @@ class Player:
         options = {"priority": 5, "push_type": "background"} if manner == "background" else {}
         expires = None
         if manner == "expiring":
-            # Never so soon that it is over when a service that was stalled reads it.
-            expires = options["expiration"] = self.now() // 1000 + 1 + seconds
+            # Never so soon that it is over when a service that was stalled for half a minute reads it.
+            expires = options["expiration"] = self.now() // 1000 + 31 + seconds
         elif manner in ("once", "past"):
             options["expiration"] = 0 if manner == "once" else self.now() // 1000 - 5
         elif manner == "collapse":
