@@ -30,7 +30,7 @@ def test_the_printed_curl_line_reaches_the_demo_device(fresh, tmp_path):
     alert = alert if isinstance(alert, str) else next(iter(alert.values()))
     after = service.lines.index(line)
     eventually(lambda: any(alert in shown for shown in service.lines[after + 1 :]), what="the notification on the screen")
-    said = eventually(lambda: next((line for line in service.lines if "screen is at" in line), None), what="the line with the screen")
+    (said,) = eventually(lambda: [line for line in service.lines if "screen is at" in line], what="the line with the screen")
     screen = re.search(r"http://127.0.0.1:\d+/", said)[0]
     assert screen == f"http://127.0.0.1:{port}/"
     with urllib.request.urlopen(f"{screen}api/device", timeout=PATIENCE) as answer:

@@ -276,7 +276,7 @@ def test_tokens_are_made_listed_and_revoked_without_a_service(fresh):
 def test_guesses_are_slowed_down_for_their_network_alone(service, tokens):
     cookie, secret = sign_in(service)
     statuses = []
-    # One more is let in each six seconds, which the machine may take for each.
+    # Each six seconds another one is let in, and the machine may take as long for each.
     while len(statuses) < 11 or statuses[-1] != 429:
         assert len(statuses) < 60
         statuses.append(ask(service, "GET", "/v1/status", token="wrong", source="127.9.9.9")[0])

@@ -39,9 +39,9 @@ def test_a_campaign_is_counted_by_what_became_of_it_also_after_a_crash(fresh):
             for count in (1, 2):
                 provider.push(online.token)
                 online.next()
-                eventually(lambda: delivered() == count, what="the delivery")
+                eventually(lambda wanted=count: delivered() == wanted, what="the delivery")
     states = {"received": 6, "refused": 1, "delivered": 2, "stored (device offline)": 4, "replaced": 3}
-    # Those that the device took a moment to acknowledge.
+    # Stored, if the device took a moment to acknowledge.
     if late := tallies(service, "by=outcome").get("delivered_from_storage", 0):
         states |= {"delivered": 2 - late, "stored (sent, not acknowledged yet)": late, "delivered from storage": late}
         states = {state: count for state, count in states.items() if count}
