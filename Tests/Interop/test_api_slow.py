@@ -229,7 +229,8 @@ class Streams:
     def read_until(self, condition):
         while not condition():
             piece = self.socket.recv(65536)
-            assert piece, f"the service closed the connection after {len(self.ended)} answers"
+            if not piece:
+                raise ConnectionError(f"the service closed the connection after {len(self.ended)} answers")
             self.unread += piece
             while len(self.unread) >= 9 and len(self.unread) >= (end := 9 + int.from_bytes(self.unread[:3], "big")):
                 self.take(self.unread[3], int.from_bytes(self.unread[5:9], "big"), self.unread[9:end])
@@ -248,8 +249,13 @@ class Streams:
 
 
 def test_ten_thousand_streams_at_once_are_held_and_served(parties):
-    # Streams that wait for their bodies longer than ten seconds are reset: on a machine that pauses, all of them once.
-    assert any(ten_thousand_streams(parties) for _ in range(3)), "no stream was held while another provider was answered"
+    # Streams that wait for their bodies longer than ten seconds are reset, and 200 resets end a connection: on a machine
+    # that pauses, all of them once.
+    held = 0
+    for _ in range(3):
+        with contextlib.suppress(ConnectionError):
+            held = held or ten_thousand_streams(parties)
+    assert held, "no stream was held while another provider was answered"
 
 
 def ten_thousand_streams(parties):

@@ -143,6 +143,8 @@ def fleet(fresh, tmp_path):
     return Fleet(fresh, tmp_path)
 
 
+# Some fifty starts of processes, each of which a busy machine may hold up.
+@pytest.mark.timeout(1200)
 def test_a_fleet_lives_for_ten_years(fleet):
     fleet.start()
     fleet.key = fleet.service.provider_key(TOPIC)
