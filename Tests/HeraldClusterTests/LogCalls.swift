@@ -1,4 +1,5 @@
 import HeraldCluster
+import HeraldTestSupport
 import Logging
 
 extension Logger {
@@ -9,7 +10,7 @@ extension ReplicatedLog {
     /// ``append(_:to:_:)`` as an async call, which has time on a busy machine.
     func append(_ message: LogMessage, to stream: LogStream) async -> AppendOutcome {
         var message = message
-        message.answerTime = .seconds(240)
+        message.answerTime = .patience
         return await withCheckedContinuation { continuation in
             append(message, to: stream) { continuation.resume(returning: $0) }
         }

@@ -260,8 +260,7 @@ struct ConsoleHarness {
     func console(port: Int = 0, with added: AdminOperation<EchoedText, EchoedText>? = nil) throws -> Console {
         var configuration = ConsoleConfiguration(host: "127.0.0.1", port: port, socketPath: socketPath)
         configuration.mode = mode
-        // On a busy machine everything takes longer.
-        configuration.requestTimeout = .seconds(240)
+        configuration.requestTimeout = .patience
         var api = administration.operations
         api.on(EchoedText.operation) { $0.body }
         let served = Set(api.rows.map(\.name))

@@ -32,9 +32,9 @@ final class Served: Sendable {
         )
         var configuration = fixture.configuration
         // The client is a task: on a busy machine it comes to its turn long after the handshake.
-        configuration.timeouts.preface = .seconds(600)
-        configuration.http2.settingsTimeout = .seconds(600)
-        configuration.http2.replyTimeout = .seconds(600)
+        configuration.timeouts.preface = .patience
+        configuration.http2.settingsTimeout = .patience
+        configuration.http2.replyTimeout = .patience
         gateway = Gateway(
             configuration: configuration,
             group: MultiThreadedEventLoopGroup.singleton,

@@ -1,5 +1,6 @@
 import Foundation
 import HeraldModel
+import HeraldTestSupport
 import Logging
 import NIOCore
 import NIOPosix
@@ -134,7 +135,7 @@ struct ProxyTests {
             port: 2197,
             credential: .key(pem: [], id: "", team: "")
         )
-        configuration.timeout = TestService.patience
+        configuration.timeout = .patience
         configuration.proxy = try ProviderProxy("http://ann:secret@127.0.0.1:\(port)")
         let connector = try Connector(configuration)
         do {
@@ -153,7 +154,7 @@ struct ProxyTests {
             port: 2197,
             credential: .key(pem: [], id: "", team: "")
         )
-        configuration.timeout = TestService.patience
+        configuration.timeout = .patience
         configuration.proxy = try ProviderProxy("http://127.0.0.1:1")
         let connector = try Connector(configuration)
         let error = await #expect(throws: ProviderError.self) { try await connector.open { _ in }.get() }
@@ -166,7 +167,7 @@ struct ProxyTests {
         let port = try #require(server.localAddress?.port)
         let host = "push.test\r\nx: y"
         var configuration = ProviderConfiguration(host: host, port: 1, credential: .key(pem: [], id: "", team: ""))
-        configuration.timeout = TestService.patience
+        configuration.timeout = .patience
         configuration.proxy = try ProviderProxy("http://127.0.0.1:\(port)")
         let connector = try Connector(configuration)
         await #expect(throws: ProviderError(.badRequest, "")) { try await connector.open { _ in }.get() }

@@ -16,8 +16,6 @@ import Synchronization
 /// A gateway on a real port, with TLS, that keeps a ledger of what it accepted.
 final class TestService: Sendable {
     static let topic = Topic("com.example.app")
-    /// On a busy machine everything takes longer.
-    static let patience = Duration.seconds(600)
 
     let trust: TestTrust
     let key: TestProviderKey
@@ -44,13 +42,13 @@ final class TestService: Sendable {
         let quiet = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         drills = DrillService(clock: trust.clock, logger: quiet)
         var configuration = GatewayConfiguration(host: "127.0.0.1", port: 0, environment: .production)
-        configuration.listener.handshakeTimeout = Self.patience
-        configuration.listener.unknownAge = Self.patience
-        configuration.timeouts.preface = Self.patience
-        configuration.timeouts.write = Self.patience
-        configuration.http2.bodyTimeout = Self.patience
-        configuration.http2.replyTimeout = Self.patience
-        configuration.http2.settingsTimeout = Self.patience
+        configuration.listener.handshakeTimeout = .patience
+        configuration.listener.unknownAge = .patience
+        configuration.timeouts.preface = .patience
+        configuration.timeouts.write = .patience
+        configuration.http2.bodyTimeout = .patience
+        configuration.http2.replyTimeout = .patience
+        configuration.http2.settingsTimeout = .patience
         if let streams { configuration.http2.concurrentStreams = streams }
         gateway = Gateway(
             configuration: configuration,
@@ -93,9 +91,9 @@ final class TestService: Sendable {
             authorities: FileManager.default.contents(atPath: trust.path + "/ca.pem").map { Array($0) }
         )
         // A test of these limits sets its own.
-        configuration.timeout = Self.patience
-        configuration.totalTimeout = Self.patience
-        configuration.connections.pingTimeout = Self.patience
+        configuration.timeout = .patience
+        configuration.totalTimeout = .patience
+        configuration.connections.pingTimeout = .patience
         return configuration
     }
 

@@ -100,9 +100,9 @@ final class PostgresServer: Sendable {
 }
 
 extension PostgresLimits {
-    /// On a busy machine everything takes longer.
+    /// Limits that a busy machine does not pass.
     static var patient: PostgresLimits {
-        PostgresLimits(lock: .seconds(240), statement: .seconds(240), answer: .seconds(300), begin: .seconds(240))
+        PostgresLimits(lock: .patience, statement: .patience, answer: .patience * 2, begin: .patience)
     }
 }
 

@@ -27,9 +27,6 @@ import Testing
     static let app = "com.example.pushchat"
     static let silent = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
 
-    /// The time limit of every exchange: on a busy machine everything takes longer.
-    static var patience: Duration { .seconds(240) }
-
     struct Ended: Error {}
 
     let temporary: TemporaryFolder
@@ -113,7 +110,7 @@ import Testing
     private func activation(_ name: String, at place: ListeningAddresses) throws -> DeviceActivation {
         let address = try ServiceAddress("https://localhost:\(try #require(place.activation))")
         var activation = DeviceActivation(service: address, folder: DeviceFolder("\(temporary.path)/\(name)"))
-        (activation.timeout, activation.patience) = (Self.patience, Self.patience * 2)
+        (activation.timeout, activation.patience) = (.patience, .patience * 2)
         return activation
     }
 
@@ -204,19 +201,19 @@ import Testing
         configuration.data = "\(temporary.path)/\(name)"
         for listener in configuration.listeners {
             configuration[keyPath: listener].port = 0
-            configuration[keyPath: listener].handshakeTimeout = Self.patience
+            configuration[keyPath: listener].handshakeTimeout = .patience
         }
-        configuration.unknownAge = Self.patience
-        configuration.activation.idleTimeout = Self.patience
-        configuration.courier.connectTimeout = Self.patience
-        configuration.courier.longestArrivalWait = Self.patience
-        configuration.courier.connectPatience = Self.patience * 2
-        configuration.courier.writeTimeout = Self.patience
-        configuration.gateway.timeouts.preface = Self.patience
-        configuration.gateway.timeouts.write = Self.patience
-        configuration.gateway.http2.bodyTimeout = Self.patience
-        configuration.gateway.http2.replyTimeout = Self.patience
-        configuration.gateway.http2.settingsTimeout = Self.patience
+        configuration.unknownAge = .patience
+        configuration.activation.idleTimeout = .patience
+        configuration.courier.connectTimeout = .patience
+        configuration.courier.longestArrivalWait = .patience
+        configuration.courier.connectPatience = .patience * 2
+        configuration.courier.writeTimeout = .patience
+        configuration.gateway.timeouts.preface = .patience
+        configuration.gateway.timeouts.write = .patience
+        configuration.gateway.http2.bodyTimeout = .patience
+        configuration.gateway.http2.replyTimeout = .patience
+        configuration.gateway.http2.settingsTimeout = .patience
         configuration.consolePort = 0
         return configuration
     }
@@ -258,7 +255,7 @@ import Testing
             apps: [try #require(Topic(Self.app))]
         )
         settings.serverName = "localhost"
-        (settings.connectTimeout, settings.answerTimeout) = (Self.patience, Self.patience)
+        (settings.connectTimeout, settings.answerTimeout) = (.patience, .patience)
         return settings
     }
 
@@ -267,7 +264,7 @@ import Testing
         let url = try #require(URL(httpURLWithSocketPath: socket, uri: uri))
         var request = HTTPClientRequest(url: url.absoluteString)
         request.method = .POST
-        return try await HTTPClient.shared.execute(request, timeout: TimeAmount(Self.patience)).status.code
+        return try await HTTPClient.shared.execute(request, timeout: TimeAmount(.patience)).status.code
     }
 
     /// Connects a device, and disconnects it through the admin API of a node: it comes back, and then stays away.
@@ -316,7 +313,7 @@ import Testing
             authorities: credentials.authorities
         )
         sender.address = "127.0.0.1"
-        (sender.timeout, sender.connections.pingTimeout) = (Self.patience, Self.patience)
+        (sender.timeout, sender.connections.pingTimeout) = (.patience, .patience)
         let client = try DeviceClient(try device(credentials, at: place))
         return try await withProviderClient(sender) { provider in
             var received: [UInt8]?

@@ -84,7 +84,7 @@ extension HeraldServiceTests {
             let announced = try #require(try stolen.announcements.newest()).text
             #expect(throws: EnrollmentError(.untrusted, "")) { try device.take(announced) }
             // Not even where the device asks without trusting anybody.
-            let heard = try await device.refreshAnnouncement(timeout: Self.patience)
+            let heard = try await device.refreshAnnouncement(timeout: .patience)
             #expect(heard == nil)
             #expect(try device.service() == before)
         }
@@ -109,7 +109,7 @@ extension HeraldServiceTests {
                 return false
             }
             try await events(of: client) { $0 == .connected }
-            #expect(try await device.renew(timeout: Self.patience).id == client.configuration.credential.id)
+            #expect(try await device.renew(timeout: .patience).id == client.configuration.credential.id)
             #expect(try device.service().addresses.map(\.port) == [1, present.port])
         }
     }
@@ -186,7 +186,7 @@ extension HeraldServiceTests {
         let folder = DeviceFolder("\(temporary.path)/device-\(UUID().uuidString)")
         let service = ServiceAddress(host: "localhost", port: try #require(addresses.activation))
         var activation = DeviceActivation(service: service, folder: folder)
-        activation.timeout = Self.patience
+        activation.timeout = .patience
         return (folder, try await activation.activate(code: code).id)
     }
 
@@ -196,7 +196,7 @@ extension HeraldServiceTests {
         // It asks for the announcement before it registers the app.
         configuration.apps = [DeviceApp(topic: try #require(Topic(Self.app)))]
         configuration.reconnection.shortestPause = .milliseconds(10)
-        (configuration.connectTimeout, configuration.answerTimeout) = (Self.patience, Self.patience)
+        (configuration.connectTimeout, configuration.answerTimeout) = (.patience, .patience)
         return try DeviceClient(configuration)
     }
 

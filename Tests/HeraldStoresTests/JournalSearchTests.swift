@@ -200,7 +200,7 @@ struct JournalSearchTests {
         let all = Self.lines(0..<1000)
         fixture.sqlite.record(all)
         for limit in [1, 7, 999, 1000, 1001] {
-            let first = try await fixture.sqlite.search(JournalFilter(), limit: limit, within: .seconds(240))
+            let first = try await fixture.sqlite.search(JournalFilter(), limit: limit, within: .patience)
             #expect(first.lines.map(\.event) == Array(all.reversed().prefix(limit)))
         }
         #expect(try await found(JournalFilter(), in: fixture.sqlite, limit: 333) == all.reversed())

@@ -42,9 +42,8 @@ package final class NATSServer: Sendable {
             name: account,
             credential: .password(user: account, password: account)
         )
-        // On a busy machine everything takes longer.
-        configuration.limits.connectTimeout = .seconds(240)
-        configuration.limits.pingInterval = .seconds(240)
+        configuration.limits.connectTimeout = .patience
+        configuration.limits.pingInterval = .patience
         let (connected, isConnected) = AsyncStream.makeStream(of: Void.self)
         let loop = MultiThreadedEventLoopGroup.singleton.next()
         let connection = try NATSConnection(

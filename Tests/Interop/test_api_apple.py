@@ -16,17 +16,6 @@ from parties import new_id
 from provider import HELLO, away_device, listening_device
 from service import PATIENCE, ROOT, TOPIC, Service, eventually, herald
 
-#: The libraries wait for an answer for five or ten seconds, for which a busy machine may pause.
-PATIENT = textwrap.dedent(
-    f"""
-    import aioapns.connection, httpx, httpx2
-    aioapns.connection.APNsBaseClientProtocol.INACTIVITY_TIME = {PATIENCE}
-    for library in (httpx, httpx2):
-        limits = library._config.DEFAULT_TIMEOUT_CONFIG
-        limits.connect = limits.read = limits.write = limits.pool = {PATIENCE}
-    """
-)
-
 AIOAPNS = textwrap.dedent(
     """
     import asyncio, json, sys
@@ -81,7 +70,6 @@ PYAPNS_CLIENT = textwrap.dedent(
 
     order = json.load(sys.stdin)
     client, found = APNSClient(**order["client"]), []
-    client._client.timeout = 60
     for request in order["requests"]:
         payload = IOSPayload(alert=IOSPayloadAlert(title="Hello", body="world"))
         try:
@@ -122,7 +110,7 @@ def apple(tmp_path_factory):
 def run(service, program, client, requests):
     """Runs a program with a client in the network where Apple's names lead to the service; its findings."""
     result = subprocess.run(
-        [*service.inside, sys.executable, "-c", PATIENT + program],
+        [*service.inside, sys.executable, "-c", program],
         input=json.dumps({"client": client, "requests": requests}),
         env={**os.environ, "SSL_CERT_FILE": str(service.ca)}, capture_output=True, text=True, timeout=2 * PATIENCE,
     )
@@ -281,7 +269,7 @@ class TestPage:
             values = {"KEYID": kid, "TEAM123456": team, "TOKEN": device.token, "2197": str(apple.listeners["api"])}
             lines = re.sub(r"KEYID|TEAM123456|TOKEN|2197", lambda found: values[found[0]], self.LIBRARIES[name])
             result = subprocess.run(
-                [*apple.inside, "sh", "-c", 'cd "$0" && exec "$@"', tmp_path, sys.executable, "-c", PATIENT + lines],
+                [*apple.inside, "sh", "-c", 'cd "$0" && exec "$@"', tmp_path, sys.executable, "-c", lines],
                 env={**os.environ, "SSL_CERT_FILE": str(apple.ca)}, capture_output=True, text=True, timeout=2 * PATIENCE,
             )
             assert result.returncode == 0, result.stderr

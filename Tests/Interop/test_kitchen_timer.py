@@ -149,6 +149,10 @@ class HeldNumber:
             for line in self.agent.file:
                 app.sendall(line.encode())
 
+    def close(self):
+        self.listener.close()
+        self.agent.socket.close()
+
 
 def test_a_timer_that_rings_before_the_app_has_set_the_number_leaves_none(bob, tmp_path):
     bob.app.close()
@@ -165,6 +169,7 @@ def test_a_timer_that_rings_before_the_app_has_set_the_number_leaves_none(bob, t
         eventually(lambda: (held.number, bob.icon["badge"]) == (0, 0), what="no number on the icon")
     finally:
         app.close()
+        held.close()
         bob.app.start(bob.app.port)
 
 

@@ -1,5 +1,6 @@
 import HeraldIdentity
 import HeraldModel
+import HeraldTestSupport
 import NIOCore
 import NIOPosix
 import Testing
@@ -44,8 +45,8 @@ struct TrustBootstrapTests {
             try await TrustBootstrap.authority(
                 named: InvitationCode(authority: [1, 2, 3]),
                 at: address,
-                // On a busy machine everything takes longer. Silence has a limit of its own.
-                timeout: .seconds(240)
+                // Silence has a limit of its own.
+                timeout: .patience
             )
         }
         #expect(error.message.contains(words) && error.message.contains("activation port in service"))

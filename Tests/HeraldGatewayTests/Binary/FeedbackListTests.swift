@@ -15,9 +15,6 @@ import Testing
 
 /// Both listeners on real ports, with TLS.
 private final class ServedBinary: Sendable {
-    /// On a busy machine everything takes longer.
-    private static let patience = Duration.seconds(240)
-
     let binary: BinaryGateway
     let ports: (binary: Int, feedback: Int)
     let trust: TestTrust
@@ -29,12 +26,12 @@ private final class ServedBinary: Sendable {
     ) async throws {
         trust = fixture.trust
         var feedback = FeedbackConfiguration(host: "127.0.0.1", port: 0, environment: .production)
-        feedback.listener.handshakeTimeout = Self.patience
-        feedback.listener.unknownAge = Self.patience
-        (feedback.write, feedback.confirmation) = (Self.patience, Self.patience)
+        feedback.listener.handshakeTimeout = .patience
+        feedback.listener.unknownAge = .patience
+        (feedback.write, feedback.confirmation) = (.patience, .patience)
         configure(&feedback)
         var configuration = BinaryConfiguration(host: "127.0.0.1", port: 0, environment: .production)
-        (configuration.shutdown, configuration.stopDrain) = (Self.patience, Self.patience)
+        (configuration.shutdown, configuration.stopDrain) = (.patience, .patience)
         binary = BinaryGateway(
             binary: configuration,
             feedback: feedback,

@@ -42,9 +42,6 @@ final class BinaryPeer: Sendable {
         var connections = 0
     }
 
-    /// On a busy machine everything takes longer.
-    private static let patience = Duration.seconds(240)
-
     let trust: TestTrust
     let port: Int
     private let channel: any Channel
@@ -97,7 +94,7 @@ final class BinaryPeer: Sendable {
             certificate: Array(try await trust.provider("com.example.app").pem.utf8),
             authorities: FileManager.default.contents(atPath: trust.path + "/ca.pem").map { Array($0) }
         )
-        (configuration.timeout, configuration.totalTimeout) = (Self.patience, Self.patience)
+        (configuration.timeout, configuration.totalTimeout) = (.patience, .patience)
         configuration.confirmAfter = .milliseconds(20)
         configuration.firstPause = .milliseconds(1)
         configuration.longestPause = .milliseconds(10)

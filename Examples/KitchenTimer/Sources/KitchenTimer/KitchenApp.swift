@@ -286,12 +286,11 @@ actor KitchenApp {
     ///
     /// A timer that rings meanwhile has set a newer number, so the app counts again.
     private func setBadge(on app: LocalApp) async throws {
-        var (number, running) = (-1, book.running(at: await now()).count)
-        while number != running {
-            number = running
+        var number: Int
+        repeat {
+            number = book.running(at: await now()).count
             try await app.setBadge(number)
-            running = book.running(at: await now()).count
-        }
+        } while await book.running(at: now()).count != number
     }
 
     /// Exchanges the timers with the family's server, and tells it the device's token and languages.
