@@ -115,7 +115,7 @@ def test_a_timer_rings_on_every_device_and_its_buttons_reach_the_app(ann, bob):
 
 
 class HeldNumber:
-    """A socket in front of an agent's, for one app, which holds back a number above 0 that the app sets."""
+    """A socket in front of an agent's, for one app, which holds back a number above 0 that the app sets after it has scheduled."""
 
     def __init__(self, agent, folder):
         self.asked, self.released = threading.Event(), threading.Event()
@@ -133,13 +133,15 @@ class HeldNumber:
     def _requests(self):
         app, _ = self.listener.accept()
         threading.Thread(target=self._answers, args=(app,), daemon=True).start()
+        is_scheduled = False
         # The app goes first.
         with contextlib.suppress(ConnectionResetError):
             for line in app.makefile("rb"):
                 request = json.loads(line)
+                is_scheduled = is_scheduled or request["do"] == "schedule"
                 if request["do"] == "badge":
                     self.number = request["badge"]
-                    if self.number > 0:
+                    if self.number > 0 and is_scheduled:
                         self.asked.set()
                         self.released.wait(PATIENCE)
                 self.agent.socket.sendall(line)
